@@ -21,7 +21,7 @@ public func mapError<Value: ~Copyable, From: Error, To: Error>(
 ///
 /// - Parameters:
 ///   - transform: makes the error that the caller throws of the one that was thrown.
-///   - body: needs its error type spelled out, `{ () throws(StoreError) in … }`: the compiler does
+///   - body: needs its error type spelled out, `{ () throws(LedgerError) in … }`: the compiler does
 ///     not infer it.
 /// - Throws: what `transform` returns, when `body` throws.
 @inlinable @inline(__always)

@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 public import Store
 import StrictJSON
 
@@ -48,8 +48,8 @@ struct Heartbeat: Equatable {
     self.reconciledAt = reconciledAt
   }
 
-  /// - Throws: `PlatformError` if the file cannot be written.
-  func write(_ folder: DataFolder) throws(PlatformError) {
+  /// - Throws: `LedgerError` if the file cannot be written.
+  func write(_ folder: DataFolder) throws(LedgerError) {
     try DurableFile.write(bytes, to: folder.heartbeat)
   }
 
@@ -71,7 +71,7 @@ struct Heartbeat: Equatable {
   /// - Throws: what SQLite reports.
   static func gap(
     _ last: Heartbeat?, _ journal: JournalReader
-  ) throws(StoreError) -> (since: Int64, isRestored: Bool)? {
+  ) throws(LedgerError) -> (since: Int64, isRestored: Bool)? {
     let head = try journal.head()
     let received = head.receivedAt
     guard let last else { return received.map { ($0, false) } }
@@ -89,11 +89,11 @@ extension RecoveryService {
   ///
   /// - Parameter time: milliseconds since 1970 UTC.
   /// - Throws: what SQLite and the file system report.
-  public static func recordAlive(at time: Int64, _ folder: DataFolder) throws(StoreError) {
+  public static func recordAlive(at time: Int64, _ folder: DataFolder) throws(LedgerError) {
     let journal = try JournalReader.open(folder)
     let head = try journal.head()
     let heartbeat = Heartbeat(
       at: time, journalId: try journal.journalId(), seq: head.seq, hash: head.hash)
-    try mapError(StoreError.init, try heartbeat.write(folder))
+    try heartbeat.write(folder)
   }
 }

@@ -78,7 +78,7 @@ public final class HistoryRecovery {
     }
     var report = GapReport.Account(account, plan, found)
     report.requests = step.requests
-    do throws(StoreError) {
+    do throws(LedgerError) {
       if let unjournaled = sink.takeUnjournaled() {
         report.recovered = unjournaled
       } else {
@@ -163,7 +163,7 @@ public final class HistoryRecovery {
 
   /// Whether the journal did not have it when the recovery began. An interrupted run may have
   /// journaled it already.
-  private func isNew(_ outcome: Disposition) throws(StoreError) -> Bool {
+  private func isNew(_ outcome: Disposition) throws(LedgerError) -> Bool {
     switch outcome {
     case .accepted: true
     case .duplicate(let seq) where seq > plan.startSeq:
@@ -222,7 +222,7 @@ public final class HistoryRecovery {
   /// journal had before and that Apple did not list.
   private func findUnlisted(
     _ seqs: SeqSet, _ report: inout GapReport.Account
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let window = plan.window(account.environment)
     let from = max(window.lowerBound + CivilTime.day, report.goneBefore ?? .min)
     // What was sent a moment ago may not be listed yet.

@@ -1,10 +1,11 @@
 public import Clients
-public import Store
+public import Platform
+import Store
 
 /// Why a recovery did not come to its end. What it journaled until then stays.
 public enum RecoveryError: Error, Sendable, CustomStringConvertible {
   case appStore(AppStoreError)
-  case store(StoreError)
+  case store(LedgerError)
   /// What was recovered could not be journaled.
   case unavailable(String)
   case cancelled

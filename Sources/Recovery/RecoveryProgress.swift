@@ -1,6 +1,6 @@
 import AppStore
 import Clients
-import Platform
+public import Platform
 public import Store
 import StrictJSON
 
@@ -44,10 +44,10 @@ public final class RecoveryProgress {
   /// one.
   ///
   /// - Parameter scope: what else the run is limited to, as text.
-  /// - Throws: `StoreError` if the journal cannot be read or the file cannot be written.
+  /// - Throws: `LedgerError` if the journal cannot be read or the file cannot be written.
   public init(
     _ folder: DataFolder, _ journal: JournalReader, _ plan: RecoveryPlan, scope: String
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     path = folder.recoveryProgress
     let id = Hexadecimal.encode(try journal.journalId())
     let lines = Self.lines(path)
@@ -64,7 +64,7 @@ public final class RecoveryProgress {
         ("since", .optional(plan.since)), ("until", .optional(plan.until)),
         ("started_at", .integer(plan.startedAt)), ("start_seq", .integer(plan.startSeq)),
       ])
-      try mapError(StoreError.init, try DurableFile.write(header.bytes + [0x0A], to: path))
+      try DurableFile.write(header.bytes + [0x0A], to: path)
     }
   }
 

@@ -31,11 +31,11 @@ public final class RecoveryService: Sendable {
   ///   - version: of this program, for Apple.
   ///   - configuration: the configuration of now; read again before each recovery.
   ///   - onDisposition: called for each notification that was proven, on the writer's thread.
-  /// - Throws: `PlatformError` if the thread cannot be started.
+  /// - Throws: `LedgerError` if the thread cannot be started.
   public static func start(
     _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration,
     onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void
-  ) throws(PlatformError) -> RecoveryService {
+  ) throws(LedgerError) -> RecoveryService {
     let service = RecoveryService(
       ledger, version: version, configuration: configuration, onDisposition: onDisposition)
     let started = try Thread.start("recovery") {

@@ -109,7 +109,7 @@ public final class DryRunSink: RecoverySink {
     return dispositions
   }
 
-  private func judge(_ received: Receiver.Received) throws(StoreError) -> Disposition {
+  private func judge(_ received: Receiver.Received) throws(LedgerError) -> Disposition {
     guard case .event(let event) = received.submission else {
       return .refused(received.refusal ?? .notAdmitted("quarantined"))
     }

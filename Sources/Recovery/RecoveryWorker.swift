@@ -39,7 +39,7 @@ final class RecoveryWorker {
         // Another daemon of the shared journal does it. Who takes over begins anew.
         (reconciliation, schedule, beatAt) = (nil, nil, .min)
       } else {
-        attempt { () throws(StoreError) in
+        attempt { () throws(LedgerError) in
           let now = Clock.now()
           if schedule == nil { try begin(at: now) }
           if beatAt == .min || now - beatAt >= Self.interval || now < beatAt {
@@ -52,12 +52,12 @@ final class RecoveryWorker {
       }
       service.cancellation.wait(milliseconds: Self.poll)
     }
-    if schedule != nil { attempt { () throws(StoreError) in try beat(at: Clock.now()) } }
+    if schedule != nil { attempt { () throws(LedgerError) in try beat(at: Clock.now()) } }
   }
 
   /// A journal that cannot be read now is read again later.
-  private func attempt(_ body: () throws(StoreError) -> Void) {
-    do throws(StoreError) { try body() } catch {
+  private func attempt(_ body: () throws(LedgerError) -> Void) {
+    do throws(LedgerError) { try body() } catch {
       StoreErrors.record(
         .recovery, "recovery_failed", [("error", .string(error.description))])
       service.cancellation.wait(milliseconds: Self.interval)
@@ -66,7 +66,7 @@ final class RecoveryWorker {
 
   // MARK: Heartbeat
 
-  private func begin(at now: Int64) throws(StoreError) {
+  private func begin(at now: Int64) throws(LedgerError) {
     let journal = try JournalReader.open(service.ledger.folder)
     let last =
       service.ledger.duties.position(.recovery).flatMap { Heartbeat(parsing: $0) }
@@ -79,14 +79,14 @@ final class RecoveryWorker {
     service.update { $0.reconciliation.succeededAt = reconciledAt }
   }
 
-  private func beat(at now: Int64) throws(StoreError) {
+  private func beat(at now: Int64) throws(LedgerError) {
     let journal = try JournalReader.open(service.ledger.folder)
     let head = try journal.head()
     let heartbeat = Heartbeat(
       at: now, journalId: try journal.journalId(), seq: head.seq, hash: head.hash,
       pendingSince: schedule?.pendingSince, failuresAskedAt: failuresAskedAt,
       reconciledAt: reconciledAt)
-    try mapError(StoreError.init, try heartbeat.write(service.ledger.folder))
+    try heartbeat.write(service.ledger.folder)
     service.ledger.duties.save(heartbeat.bytes, of: .recovery)
     service.update(showNext)
   }
@@ -96,14 +96,14 @@ final class RecoveryWorker {
     status.reconciliation.nextAt = schedule?.nextReconciliation
   }
 
-  private func considerSilence(at now: Int64) throws(StoreError) {
+  private func considerSilence(at now: Int64) throws(LedgerError) {
     let journal = try JournalReader.open(service.ledger.folder)
     guard let last = try journal.head().receivedAt else { return }
     let pause = try journal.longestPause(amongLast: 1000)
     schedule?.consider(lastReceived: last, longestPause: pause, at: now)
   }
 
-  private func workIfDue(_ current: [AppStoreAccount], at now: Int64) throws(StoreError) {
+  private func workIfDue(_ current: [AppStoreAccount], at now: Int64) throws(LedgerError) {
     guard let task = schedule?.next(at: now) else { return }
     if task.reason == .reconciliation {
       try reconcile(current, task)
@@ -116,7 +116,7 @@ final class RecoveryWorker {
 
   private func recover(
     _ current: [AppStoreAccount], _ task: RecoverySchedule.Task, at now: Int64
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     Log.write(
       .info, "recovery_began",
       [("reason", .string(task.reason.rawValue)), ("since", .integer(task.since))])
@@ -133,7 +133,7 @@ final class RecoveryWorker {
 
   private func report(
     _ current: [AppStoreAccount], _ task: RecoverySchedule.Task, at now: Int64
-  ) throws(StoreError) -> GapReport {
+  ) throws(LedgerError) -> GapReport {
     let journal = try JournalReader.open(service.ledger.folder, isPassing: true)
     let configuration = service.configuration()
     let plan = RecoveryPlan(
@@ -197,7 +197,7 @@ final class RecoveryWorker {
   /// Goes on with the reconciliation for some seconds.
   private func reconcile(
     _ current: [AppStoreAccount], _ task: RecoverySchedule.Task
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard let (run, sink) = try reconciliation(of: current) else {
       schedule?.finish(task, at: Clock.now(), isComplete: false)
       return
@@ -227,7 +227,7 @@ final class RecoveryWorker {
   /// roots of the configuration cannot be used.
   private func reconciliation(
     of current: [AppStoreAccount]
-  ) throws(StoreError) -> (run: DueReconciliation, sink: LedgerSink)? {
+  ) throws(LedgerError) -> (run: DueReconciliation, sink: LedgerSink)? {
     if let reconciliation, reconciliation.run.isAbout(current) { return reconciliation }
     let configuration = service.configuration()
     guard let sink = try? sink(configuration) else { return nil }

@@ -42,10 +42,10 @@ enum Bench {
     write(report.table + "\n", to: STDOUT_FILENO)
     let isHeld = !options.isSiege || report.measurements.allSatisfy { $0.isMet != false }
     guard let path = options.json else { return isHeld }
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try DurableFile.write(Array((report.json.prettyText + "\n").utf8), to: path)
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
     return isHeld
   }

@@ -1,6 +1,7 @@
 import AppStore
 import Audit
 import Ledger
+import Platform
 import Queries
 import SignedData
 import Store
@@ -96,7 +97,7 @@ import Testing
     let ledger = try V1Fixtures.ledger()
     try Self.fileFormerly(ledger, then: Self.forgotten)
     var lines: [UInt8] = []
-    _ = try Export.run(ledger.folder) { (bytes) throws(StoreError) in
+    _ = try Export.run(ledger.folder) { (bytes) throws(LedgerError) in
       lines += bytes
     } progress: { _, _ in
       true

@@ -73,7 +73,7 @@ import Testing
     func hold() throws {
       let journal = try open()
       let ship: Journal.Shipper<Void>? = nil
-      try journal.write(shipping: ship) { (connection) throws(StoreError) in
+      try journal.write(shipping: ship) { (connection) throws(LedgerError) in
         for case .event(var event) in held.map(\.submission) {
           // Nothing that old is thinned.
           event.receivedAt = 0

@@ -34,7 +34,7 @@ import Testing
     let (link, pipe) = (scratch.path + "/link", scratch.path + "/pipe")
     #expect(symlink(scratch.path + "/none", link) == 0 && mkfifo(pipe, 0o600) == 0)
     for (path, expected) in [(link, ELOOP), (pipe, EINVAL)] {
-      let code = errorCode { () throws(PlatformError) in
+      let code = errorCode { () throws(LedgerError) in
         try AppendedFile.append(line: [1], to: path)
       }
       #expect(code == expected)

@@ -11,7 +11,7 @@ import Testing
     do {
       let folder = try AtomicDirectory(path)
       try DurableFile.create(folder.partial + "/file")
-      #expect(throws: PlatformError.self) { try AtomicDirectory(path) }
+      #expect(throws: LedgerError.self) { try AtomicDirectory(path) }
       #expect(
         try FileKind.of(folder.partial) == .folder, "the folder of the failed attempt was removed")
       #expect(try FileKind.of(path) == nil)
@@ -21,7 +21,7 @@ import Testing
     try DurableFile.create(folder.partial + "/file")
     try folder.finish()
     #expect(try FolderListing.names(path) == ["file"])
-    #expect(throws: PlatformError.self) { try AtomicDirectory(path) }
+    #expect(throws: LedgerError.self) { try AtomicDirectory(path) }
   }
 
   @Test(arguments: ["file", "folder", "link"])
@@ -39,7 +39,7 @@ import Testing
         try FileManager.default.createSymbolicLink(
           atPath: path, withDestinationPath: scratch.path)
       }
-      #expect(throws: PlatformError.self) {
+      #expect(throws: LedgerError.self) {
         if isOwn {
           try AtomicDirectory.renameOntoOwn(folder.partial, to: path)
         } else {

@@ -46,6 +46,6 @@ import Testing
   @Test func `a missing folder is an error`() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/none/file"
-    #expect(errorCode { () throws(PlatformError) in _ = try AtomicFileWriter(path) } == ENOENT)
+    #expect(errorCode { () throws(LedgerError) in _ = try AtomicFileWriter(path) } == ENOENT)
   }
 }

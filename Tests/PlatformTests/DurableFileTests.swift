@@ -24,7 +24,7 @@ import Testing
     let scratch = try Scratch()
     let path = try scratch.write("old", to: "file")
     #expect(mkdir(path + ".fresh", 0o700) == 0)
-    let code = errorCode { () throws(PlatformError) in try DurableFile.write([1], to: path) }
+    let code = errorCode { () throws(LedgerError) in try DurableFile.write([1], to: path) }
     #expect(code == EISDIR)
     #expect(try text(path) == "old")
   }
@@ -34,10 +34,10 @@ import Testing
     let path = scratch.path + "/file"
     try DurableFile.create(path)
     #expect(try FileMode.of(path)?.text == "0600" && DurableFile.size(path) == 0)
-    #expect(errorCode { () throws(PlatformError) in try DurableFile.create(path) } == EEXIST)
+    #expect(errorCode { () throws(LedgerError) in try DurableFile.create(path) } == EEXIST)
     let link = scratch.path + "/link"
     #expect(symlink(scratch.path + "/none", link) == 0)
-    #expect(errorCode { () throws(PlatformError) in try DurableFile.create(link) } == EEXIST)
+    #expect(errorCode { () throws(LedgerError) in try DurableFile.create(link) } == EEXIST)
     #expect(try FileKind.of(scratch.path + "/none") == nil)
   }
 
@@ -68,7 +68,7 @@ import Testing
     let pipe = scratch.path + "/pipe"
     #expect(mkfifo(pipe, 0o600) == 0)
     for path in [pipe, scratch.path] {
-      let code = errorCode { () throws(PlatformError) in _ = try DurableFile.read(path, limit: 9) }
+      let code = errorCode { () throws(LedgerError) in _ = try DurableFile.read(path, limit: 9) }
       #expect(code == EINVAL)
     }
   }

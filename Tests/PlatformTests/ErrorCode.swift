@@ -1,13 +1,11 @@
 import Platform
 
-/// The errno of the `PlatformError` that `body` throws; nil if it throws nothing.
-func errorCode(_ body: () throws(PlatformError) -> Void) -> Int32? {
-  do throws(PlatformError) {
+/// The errno of the `LedgerError` that `body` throws; nil if it throws nothing.
+func errorCode(_ body: () throws(LedgerError) -> Void) -> Int32? {
+  do throws(LedgerError) {
     try body()
     return nil
   } catch {
-    switch error {
-    case .system(_, let code): return code
-    }
+    return error.number
   }
 }

@@ -27,7 +27,7 @@ import Testing
     let scratch = try Scratch()
     #expect(try FileMode.of(scratch.path + "/none") == nil)
     #expect(try FileKind.of(scratch.path + "/none") == nil)
-    #expect(errorCode { () throws(PlatformError) in _ = try FileIdentity.of("/none") } == ENOENT)
+    #expect(errorCode { () throws(LedgerError) in _ = try FileIdentity.of("/none") } == ENOENT)
   }
 
   @Test func `a link is a link, whatever it leads to`() throws {

@@ -48,7 +48,7 @@ import Testing
     let scratch = try Scratch()
     let (link, target) = (scratch.path + "/lock", scratch.path + "/target")
     #expect(symlink(target, link) == 0)
-    let code = errorCode { () throws(PlatformError) in _ = try FolderLock.acquire(link) }
+    let code = errorCode { () throws(LedgerError) in _ = try FolderLock.acquire(link) }
     #expect(code == ELOOP)
     #expect(try FileKind.of(target) == nil)
   }

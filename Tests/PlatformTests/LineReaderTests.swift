@@ -61,18 +61,18 @@ import Testing
     let scratch = try Scratch()
     let path = try scratch.write("a\nb\n", to: "file")
     let reader = try LineReader(path: path, maximum: 10) { _ in { _ in nil } }
-    #expect(errorCode { () throws(PlatformError) in _ = try reader.next() } == EIO)
+    #expect(errorCode { () throws(LedgerError) in _ = try reader.next() } == EIO)
   }
 
   @Test func `isPlain refuses a pipe without waiting for a writer`() throws {
     let scratch = try Scratch()
     let pipe = scratch.path + "/pipe"
     #expect(mkfifo(pipe, 0o600) == 0)
-    let code = errorCode { () throws(PlatformError) in
+    let code = errorCode { () throws(LedgerError) in
       _ = try LineReader(path: pipe, maximum: 10, isPlain: true)
     }
     #expect(code == EINVAL)
-    let missing = errorCode { () throws(PlatformError) in
+    let missing = errorCode { () throws(LedgerError) in
       _ = try LineReader(path: scratch.path + "/none", maximum: 10)
     }
     #expect(missing == ENOENT)

@@ -8,7 +8,7 @@ import Testing
   @Test func `a second listener on the same port is refused`() throws {
     let listener = try Listener.tcp(host: "127.0.0.1", port: 0)
     #expect(listener.port > 0)
-    let code = errorCode { () throws(PlatformError) in
+    let code = errorCode { () throws(LedgerError) in
       _ = try Listener.tcp(host: "127.0.0.1", port: listener.port)
     }
     #expect(code == EADDRINUSE)
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test func `a host name is refused`() {
-    let code = errorCode { () throws(PlatformError) in
+    let code = errorCode { () throws(LedgerError) in
       _ = try Listener.tcp(host: "localhost", port: 0)
     }
     #expect(code == EINVAL)
@@ -28,7 +28,7 @@ import Testing
     do {
       let listener = try Listener.unix(path: path)
       #expect(try FileMode.of(path)?.text == "0600" && listener.port == 0)
-      let code = errorCode { () throws(PlatformError) in _ = try Listener.unix(path: path) }
+      let code = errorCode { () throws(LedgerError) in _ = try Listener.unix(path: path) }
       #expect(code == EADDRINUSE)
       withExtendedLifetime(listener) {}
     }
@@ -39,11 +39,11 @@ import Testing
     let scratch = try Scratch()
     let path = try scratch.write("x", to: "s")
     #expect(
-      errorCode { () throws(PlatformError) in _ = try Listener.unix(path: path) } == EADDRINUSE)
+      errorCode { () throws(LedgerError) in _ = try Listener.unix(path: path) } == EADDRINUSE)
     #expect(try DurableFile.size(path) == 1)
     let long = scratch.path + "/" + String(repeating: "s", count: 120)
     #expect(
-      errorCode { () throws(PlatformError) in _ = try Listener.unix(path: long) } == ENAMETOOLONG)
+      errorCode { () throws(LedgerError) in _ = try Listener.unix(path: long) } == ENAMETOOLONG)
   }
 
   @Test func `nothing is accepted while no connection waits`() throws {

@@ -65,7 +65,7 @@ import Testing
   }
 
   private static func compare(_ testLedger: TestLedger) throws {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       _ = try ProjectionDiff.run(
         testLedger.folder, Rebuild.Plan(), at: start, durations: [:], progress: { _, _ in true },
         each: { _ in })

@@ -60,7 +60,7 @@ import Testing
         ("version", .string("2.0")), ("signedDate", .integer(signed)), ("data", .object(data)),
       ])
       let answer = try testLedger.ingest(try SharedAuthority.sign(body), at: signed)
-      guard case .accepted = answer else { throw StoreError.sql("not accepted: \(answer)") }
+      guard case .accepted = answer else { throw LedgerError.sql("not accepted: \(answer)") }
     }
 
     /// Hands a transaction over as an app does.
@@ -74,7 +74,7 @@ import Testing
       ])
       let answers = testLedger.ingest(lines: [line.bytes], at: now)
       guard case .accepted = answers.first else {
-        throw StoreError.sql("not accepted: \(answers)")
+        throw LedgerError.sql("not accepted: \(answers)")
       }
     }
 
@@ -90,7 +90,7 @@ import Testing
       _ = try Rebuild.build(testLedger.folder) { _, _ in true }
       let done = BoundedQueue<Ledger.ProjectionOutcome>(capacity: 1)
       testLedger.ledger.makeLive(retaining: 1) { _ = done.enqueue($0) }
-      guard case .done = done.dequeue() else { throw StoreError.sql("the rows were not adopted") }
+      guard case .done = done.dequeue() else { throw LedgerError.sql("the rows were not adopted") }
     }
   }
 

@@ -2,6 +2,7 @@ import AppStore
 import Entitlements
 import Foundation
 import Ledger
+import Platform
 import Queries
 import StrictJSON
 import Support
@@ -129,7 +130,7 @@ import Testing
         defer { older.close() }
         try older.execute(
           "UPDATE entitlement SET \(column) = 7 WHERE original_transaction_id = '7002'")
-        #expect(throws: StoreError.corrupt("the checksum of a row")) {
+        #expect(throws: LedgerError.corrupt("the checksum of a row")) {
           try compared(testLedger.folder)
         }
       }
@@ -156,7 +157,7 @@ import Testing
         #expect("\(change)") {
           try compared(testLedger.folder)
         } throws: {
-          ($0 as? StoreError)?.description.contains("cannot be compared") == true
+          ($0 as? LedgerError)?.description.contains("cannot be compared") == true
         }
       }
     }

@@ -12,7 +12,7 @@ import Testing
   private static func accept(_ number: Int, _ testLedger: TestLedger) throws {
     let body = try SharedAuthority.sign(DamagedRowTests.notification(number))
     guard case .accepted = try testLedger.ingest(body, at: DamagedRowTests.start) else {
-      throw StoreError.sql("notification \(number) was not accepted")
+      throw LedgerError.sql("notification \(number) was not accepted")
     }
   }
 
@@ -44,7 +44,7 @@ import Testing
     _ = try Rebuild.build(testLedger.folder) { _, _ in true }
     let adopted = BoundedQueue<Ledger.ProjectionOutcome>(capacity: 1)
     testLedger.ledger.makeLive(retaining: 1) { _ = adopted.enqueue($0) }
-    guard case .done = adopted.dequeue() else { throw StoreError.sql("the rows were not adopted") }
+    guard case .done = adopted.dequeue() else { throw LedgerError.sql("the rows were not adopted") }
     try Self.accept(20, testLedger)
     #expect(try Self.count(reader) == 2)
     #expect(try reader.digest() == testLedger.digest())
@@ -58,12 +58,12 @@ import Testing
     #expect(try Self.count(reader) == 1)
     let path = testLedger.folder.projection(
       named: try #require(try ProjectionList.read(testLedger.folder).live))
-    #expect(throws: StoreError.busy) { try Self.truncate(path) }
+    #expect(throws: LedgerError.busy) { try Self.truncate(path) }
     reader.endSnapshot()
     try Self.truncate(path)
   }
 
-  private static func truncate(_ path: String) throws(StoreError) {
+  private static func truncate(_ path: String) throws(LedgerError) {
     let connection = try SQLiteConnection.open(path, .write)
     defer { connection.close() }
     try connection.execute("PRAGMA busy_timeout=0")

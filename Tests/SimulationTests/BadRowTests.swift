@@ -1,5 +1,6 @@
 import AppStore
 import Ledger
+import Platform
 import Queries
 import SignedData
 import Store
@@ -105,7 +106,7 @@ import Testing
     #expect(bench.post(1, to: pair.first, at: 1) == .unavailable("shared_journal"))
     for ledger in pair.all {
       #expect(ledger.ledger.failure == nil && ledger.ledger.copy?.isReady == false)
-      guard case .shared(.broken) = ledger.ledger.copy?.failure else {
+      guard ledger.ledger.copy?.failure?.code == .sharedBroken else {
         Issue.record("\(String(describing: ledger.ledger.copy?.failure))")
         continue
       }

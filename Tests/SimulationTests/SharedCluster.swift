@@ -1,6 +1,7 @@
 import AppStore
 import Foundation
 import Ledger
+import Platform
 import Queries
 import Store
 import Support
@@ -125,7 +126,7 @@ final class SharedCluster {
         server.setDown(false)
         server.plan([])
       }
-      do throws(StoreError) {
+      do throws(LedgerError) {
         time += 1
         let server = server
         let access = SharedAccess(
@@ -137,7 +138,7 @@ final class SharedCluster {
         return
       } catch {
         trace.append("start: \(error)")
-        guard case .shared = error else { throw Violation("it does not start: \(error)") }
+        guard error.isOfSharedJournal else { throw Violation("it does not start: \(error)") }
       }
     }
     throw Violation("it does not start")
@@ -148,7 +149,7 @@ final class SharedCluster {
     for daemon in daemons {
       guard let failure = daemon.ledger?.ledger.failure else { continue }
       trace.append("failed: \(failure)")
-      guard failure == .shared(.diverged) else { throw Violation("it failed: \(failure)") }
+      guard failure == .sharedDiverged else { throw Violation("it failed: \(failure)") }
       daemon.ledger?.stop()
       daemon.ledger = nil
       try start(daemon)

@@ -120,7 +120,7 @@ import Testing
       #expect(bench.post(0, to: ledger, at: 0) == .accepted(seq: 1))
       ledger.stop()
     }
-    #expect(throws: StoreError.copyWithoutSharedJournal) {
+    #expect(throws: LedgerError.copyWithoutSharedJournal) {
       _ = try bench.open("copy", isShared: false)
     }
     let folder = bench.folder("copy")
@@ -129,7 +129,7 @@ import Testing
       #expect(try Journal.detach(folder, lock: lock, now: 1))
       #expect(try !Journal.detach(folder, lock: lock, now: 1))
     }
-    #expect(throws: StoreError.self) { _ = try bench.open("copy") }
+    #expect(throws: LedgerError.self) { _ = try bench.open("copy") }
     let detached = try bench.open("copy", isShared: false)
     #expect(bench.post(1, to: detached, at: 1) == .accepted(seq: 2))
     detached.stop()
@@ -222,7 +222,7 @@ import Testing
       bench.server.forget(commits: 3)
       #expect(bench.server.content.head.seq == 1)
       bench.follow(ledger)
-      #expect(ledger.ledger.failure == .shared(.diverged))
+      #expect(ledger.ledger.failure == .sharedDiverged)
       ledger.stop()
     }
     let ledger = try bench.open("copy")

@@ -1,5 +1,6 @@
 import Foundation
 import Ledger
+import Platform
 import Store
 import Support
 
@@ -162,9 +163,9 @@ final class SimulatedCluster {
       if fault == nil { disk.freeSpace() }
       outcomeLog.setDead(false)
       disk.begin(fault) { self.crash() }
-      var failure: StoreError?
+      var failure: LedgerError?
       FaultyFiles.observed(by: disk) {
-        do throws(StoreError) {
+        do throws(LedgerError) {
           let clock = { [unowned self] in hours * Self.hour * 1_000_000 }
           ledger = try DeterministicLedger.open(folder, now: now, clock: clock)
         } catch {

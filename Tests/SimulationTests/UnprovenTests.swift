@@ -163,16 +163,13 @@ import Testing
     bench.server.trust(bench.fixtures.configuration.trustRoots.fingerprints)
     let honest = try bench.open("honest")
     #expect(bench.post(0, to: honest, at: 0) == .accepted(seq: 1))
-    func refusal() -> StoreError? {
-      do { _ = try bench.open("attacker", trusting: others) } catch { return error as? StoreError }
+    func refusal() -> LedgerError? {
+      do { _ = try bench.open("attacker", trusting: others) } catch { return error as? LedgerError }
       return nil
     }
     for _ in 0..<2 {
-      guard case .shared(.otherRoots(let state)) = refusal() else {
-        Issue.record("it starts")
-        return
-      }
-      #expect(state.hasPrefix("here alone: "))
+      let refusal = try #require(refusal(), "it starts")
+      #expect(refusal.code == .sharedOtherRoots && refusal.detail.hasPrefix("here alone: "))
     }
     // One that was away when it started appends nothing, and says why.
     bench.server.trust([])
@@ -182,10 +179,7 @@ import Testing
     bench.server.setDown(false)
     bench.server.trust(bench.fixtures.configuration.trustRoots.fingerprints)
     #expect(bench.post(1, to: attacker, at: 1) == .unavailable("shared_journal"))
-    guard case .shared(.otherRoots) = attacker.ledger.copy?.failure else {
-      Issue.record("\(String(describing: attacker.ledger.copy?.failure))")
-      return
-    }
+    #expect(attacker.ledger.copy?.failure?.code == .sharedOtherRoots)
     #expect(attacker.ledger.copy?.isReady == false && attacker.ledger.failure == nil)
   }
 }

@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 import SignedData
 import Store
 import Support
@@ -85,7 +86,7 @@ import Testing
     let opened = try scratch.open()
     var wrong = Sample.event(2)
     wrong.bodySHA256 = [1, 2, 3]
-    #expect(throws: StoreError.self) {
+    #expect(throws: LedgerError.self) {
       try opened.journal.append([.event(Sample.event(1)), .event(wrong)])
     }
     #expect(opened.journal.head == .empty)
@@ -120,7 +121,7 @@ import Testing
     _ = try opened.journal.append((1...3).map { .event(Sample.event($0)) })
     try opened.journal.close()
     let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
-    #expect(throws: StoreError.self) { try connection.execute(sql) }
+    #expect(throws: LedgerError.self) { try connection.execute(sql) }
     connection.close()
     let reader = try JournalReader.open(scratch.folder)
     #expect(try reader.events(after: 0, limit: 10).map { $0.seq } == [1, 2, 3])

@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 import Store
 import Support
 import Testing
@@ -98,7 +99,7 @@ import Testing
     let found = try connection.statement("SELECT seq, arrival FROM journal_v1 ORDER BY seq")
       .all { "\($0.int(0)) \($0.text(1))" }
     #expect(found == ["1 posted", "2 history"])
-    #expect(throws: StoreError.self) {
+    #expect(throws: LedgerError.self) {
       try SQLiteConnection.open(scratch.folder.journal, .write)
         .execute("UPDATE arrival SET how = 'asked'")
     }

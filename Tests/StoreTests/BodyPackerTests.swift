@@ -89,7 +89,7 @@ import Testing
     try append(0..<999)
     var bad = Sample.event(2_000)
     bad.bodySHA256 = [1, 2, 3]
-    #expect(throws: StoreError.self) {
+    #expect(throws: LedgerError.self) {
       try journal.append([.event(Sample.event(999)), .event(bad)])
     }
     #expect(try packed(Sample.body(5_000)).packed == nil)

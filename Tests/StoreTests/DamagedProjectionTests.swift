@@ -71,8 +71,8 @@ import Testing
     let (digest, other) = (projection.digest, try SQLiteConnection.open(path, .write))
     try other.execute("DELETE FROM entitlement WHERE original_transaction_id = '1'")
     other.close()
-    #expect(throws: StoreError.corrupt("a row of \(path) is missing")) {
-      try projection.commit(foldedThrough: 3, hash: hash(3)) { () throws(StoreError) in
+    #expect(throws: LedgerError.corrupt("a row of \(path) is missing")) {
+      try projection.commit(foldedThrough: 3, hash: hash(3)) { () throws(LedgerError) in
         try projection.write(StatePacker().pack(row(1, 3)), over: reference, at: 0)
       }
     }
@@ -96,7 +96,7 @@ import Testing
     try reader.beginSnapshot()
     #expect(try reader.foldedThrough() == 3)
     let spent = ContinuousClock().measure {
-      #expect(throws: StoreError.busy) { try projection.close(waitsForReaders: false) }
+      #expect(throws: LedgerError.busy) { try projection.close(waitsForReaders: false) }
     }
     // Others wait ten seconds.
     #expect(spent < .seconds(9))

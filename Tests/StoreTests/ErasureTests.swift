@@ -46,7 +46,7 @@ import Testing
       let reader = try JournalReader.open(scratch.folder)
       try reader.beginSnapshot()
       _ = try reader.head()
-      #expect(throws: StoreError.busy) { _ = try opened.journal.erase(account: Self.name) }
+      #expect(throws: LedgerError.busy) { _ = try opened.journal.erase(account: Self.name) }
       let killed = try scratch.crashed()
       #expect(try !files(killed).isEmpty)
       let again = try killed.open()

@@ -23,13 +23,13 @@ import Testing
     }
 
     func append(_ batch: [Submission]) throws -> [AppendOutcome] {
-      try journal.append(batch) { (shipment, _) throws(StoreError) in
+      try journal.append(batch) { (shipment, _) throws(LedgerError) in
         self.shipments.append(shipment)
       }
     }
 
     func erase(account: String) throws -> Bool {
-      try journal.erase(account: account) { (shipment, _) throws(StoreError) in
+      try journal.erase(account: account) { (shipment, _) throws(LedgerError) in
         self.shipments.append(shipment)
       }
     }
@@ -86,7 +86,7 @@ import Testing
     let first = try Copy()
     _ = try first.append([.event(Sample.event(1)), .event(Sample.event(2))])
     let tail = first.tail
-    func refusal(_ change: (inout JournalTail) -> Void) throws -> StoreError? {
+    func refusal(_ change: (inout JournalTail) -> Void) throws -> LedgerError? {
       let copy = try Copy()
       var changed = tail
       change(&changed)
@@ -99,10 +99,10 @@ import Testing
       }
     }
     #expect(try refusal { _ in } == nil)
-    #expect(try refusal { $0.events.removeFirst() } == .shared(.diverged))
-    #expect(try refusal { $0.events.removeLast() } == .shared(.diverged))
-    #expect(try refusal { $0.head.hash[0] ^= 1 } == .shared(.diverged))
-    #expect(try refusal { $0.events[1] = $0.events[1].with(hash: [9]) } == .shared(.diverged))
+    #expect(try refusal { $0.events.removeFirst() } == .sharedDiverged)
+    #expect(try refusal { $0.events.removeLast() } == .sharedDiverged)
+    #expect(try refusal { $0.head.hash[0] ^= 1 } == .sharedDiverged)
+    #expect(try refusal { $0.events[1] = $0.events[1].with(hash: [9]) } == .sharedDiverged)
   }
 
   @Test(arguments: [nil, [], [9], [1, 0xFF, 0xFF], [0, 0x41]] as [[UInt8]?])
@@ -173,7 +173,7 @@ import Testing
 
   @Test func `an event that is put back keeps its stream, and that is accepted`() throws {
     let copy = try Copy()
-    _ = try copy.journal.putBack([.event(Self.v1(1, under: "2"))]) { (_, _) throws(StoreError) in }
+    _ = try copy.journal.putBack([.event(Self.v1(1, under: "2"))]) { (_, _) throws(LedgerError) in }
     #expect(try filedFrom(copy) == 2)
   }
 
@@ -184,22 +184,22 @@ import Testing
     let note = try #require(changed.notes.first)
     changed.notes[0] = Note(
       version: 1, subject: "quarantine/2", sha256: note.sha256, body: note.body)
-    #expect(throws: StoreError.shared(.diverged)) { try Copy().journal.follow(changed) }
+    #expect(throws: LedgerError.sharedDiverged) { try Copy().journal.follow(changed) }
     changed.notes[0] = Note(
       version: 2, subject: note.subject, sha256: note.sha256, body: note.body)
-    #expect(throws: StoreError.shared(.diverged)) { try Copy().journal.follow(changed) }
+    #expect(throws: LedgerError.sharedDiverged) { try Copy().journal.follow(changed) }
   }
 
   @Test func `nothing is written in a copy that is not shipped`() throws {
     let copy = try Copy()
-    #expect(throws: StoreError.copyWithoutSharedJournal) {
+    #expect(throws: LedgerError.copyWithoutSharedJournal) {
       _ = try copy.journal.append([.event(Sample.event(1))])
     }
-    #expect(throws: StoreError.copyWithoutSharedJournal) {
+    #expect(throws: LedgerError.copyWithoutSharedJournal) {
       _ = try copy.journal.removeQuarantined([1])
     }
-    #expect(throws: StoreError.busy) {
-      _ = try copy.journal.append([.event(Sample.event(1))]) { (_, _) throws(StoreError) in
+    #expect(throws: LedgerError.busy) {
+      _ = try copy.journal.append([.event(Sample.event(1))]) { (_, _) throws(LedgerError) in
         throw .busy
       }
     }
@@ -211,7 +211,7 @@ import Testing
     let (first, second) = (try Copy(), try Copy())
     _ = try first.append([.quarantine(Sample.quarantine(3))])
     var tail = first.tail
-    _ = try first.journal.removeQuarantined([1]) { (shipment, _) throws(StoreError) in
+    _ = try first.journal.removeQuarantined([1]) { (shipment, _) throws(LedgerError) in
       #expect(shipment.cleared == ["quarantine/1"])
       tail.notes = tail.notes.map {
         Note(version: $0.version, subject: $0.subject, sha256: $0.sha256, body: [])

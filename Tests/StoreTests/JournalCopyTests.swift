@@ -115,7 +115,7 @@ import Testing
     _ = try opened.journal.append([.event(Sample.event(1))])
     let torn = try source.crashed()
     try DurableFile.remove(torn.folder.journalWAL)
-    #expect(throws: StoreError.missingWAL) { try copy(torn) }
+    #expect(throws: LedgerError.missingWAL) { try copy(torn) }
     try opened.journal.close()
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import Store
 import Support
 import Testing
@@ -22,7 +23,7 @@ import Testing
   private func foundAfterKill() throws -> Int64 { try scratch.crashed().open().journal.head.seq }
 
   private var wal: String { scratch.folder.journalWAL }
-  private static let lostWAL = StoreError.lostFile("journal.sqlite-wal", isSaved: true)
+  private static let lostWAL = LedgerError.lostFile("journal.sqlite-wal", isSaved: true)
 
   @Test func `a journal that nobody touches loses nothing`() throws {
     for number in 1...30 {
@@ -114,7 +115,7 @@ import Testing
     if isReplaced {
       try FileManager.default.copyItem(atPath: moved, toPath: scratch.folder.journal)
     }
-    #expect(throws: StoreError.lostFile("journal.sqlite", isSaved: false)) { try append(6...6) }
+    #expect(throws: LedgerError.lostFile("journal.sqlite", isSaved: false)) { try append(6...6) }
     // Under its other name it is whole without a -wal.
     let folder = try Scratch()
     try FileManager.default.moveItem(atPath: moved, toPath: folder.folder.journal)
@@ -128,7 +129,7 @@ import Testing
     #expect(try reader.head().seq == 5)
     try append(6...10)
     try FileManager.default.removeItem(atPath: wal)
-    let lost = StoreError.lostFile("journal.sqlite-wal", isSaved: false)
+    let lost = LedgerError.lostFile("journal.sqlite-wal", isSaved: false)
     #expect(throws: lost) { try append(11...11) }
     reader.endSnapshot()
     #expect(opened.journal.saveAgain())
@@ -147,7 +148,7 @@ import Testing
       try opened.journal.checkpointIfNeeded()
     }
     truncate(wal, 9_000_000)
-    let lost = StoreError.lostFile("journal.sqlite-wal", isSaved: false)
+    let lost = LedgerError.lostFile("journal.sqlite-wal", isSaved: false)
     #expect(throws: lost) { try append(31...31) }
     #expect(!opened.journal.saveAgain())
     reader.endSnapshot()

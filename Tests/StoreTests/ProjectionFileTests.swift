@@ -104,7 +104,7 @@ import Testing
       let building = folder.buildingProjection
       let built = try Projection.create(building, identity)
       try built.commit(rows: [row(1, state)], foldedThrough: 2, hash: hash(2))
-      #expect(throws: StoreError.self) {
+      #expect(throws: LedgerError.self) {
         try ProjectionFile.goLive(building, in: folder, keeping: 2)
       }
       try built.close()

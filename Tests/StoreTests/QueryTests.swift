@@ -285,7 +285,7 @@ import Testing
     let scratch = try filled()
     unlink(scratch.folder.path + "/entitlements.sqlite")
     symlink("journal.sqlite", scratch.folder.path + "/entitlements.sqlite")
-    #expect(throws: StoreError.foreign("journal.sqlite is another program's file")) {
+    #expect(throws: LedgerError.foreign("journal.sqlite is another program's file")) {
       try QueryReader.open(scratch.folder)
     }
   }

@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 import Store
 import Support
 import Testing
@@ -112,6 +113,6 @@ import Testing
       return true
     }
     #expect(findings == [2])
-    #expect(throws: StoreError.corrupt("the body of seq 2")) { try reader.event(seq: 2) }
+    #expect(throws: LedgerError.corrupt("the body of seq 2")) { try reader.event(seq: 2) }
   }
 }

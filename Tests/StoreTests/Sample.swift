@@ -144,9 +144,9 @@ func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.
 
 extension Projection {
   /// Writes rows after reading the reference of each.
-  func commit(rows: [FoldedStream], foldedThrough: Int64, hash: [UInt8]) throws(StoreError) {
+  func commit(rows: [FoldedStream], foldedThrough: Int64, hash: [UInt8]) throws(LedgerError) {
     let packer = StatePacker()
-    try commit(foldedThrough: foldedThrough, hash: hash) { () throws(StoreError) in
+    try commit(foldedThrough: foldedThrough, hash: hash) { () throws(LedgerError) in
       for row in rows {
         try write(packer.pack(row), over: try stream(row.key)?.reference, at: clock())
       }
@@ -154,7 +154,7 @@ extension Projection {
   }
 
   /// The row and the state of a stream, as they are stored.
-  func read(_ key: StreamKey) throws(StoreError) -> FoldedStream? {
+  func read(_ key: StreamKey) throws(LedgerError) -> FoldedStream? {
     try stream(key).map { FoldedStream(key, $0.state, broken: $0.broken) }
   }
 }

@@ -99,7 +99,7 @@ extension LedgerHandler {
     _ token: Configuration.ReadToken, through sender: ResponseSender
   ) -> HTTPResponse? {
     service.answer(.long, token, through: sender) { [service] _ throws(LedgerReader.Failure) in
-      do throws(StoreError) {
+      do throws(LedgerError) {
         let stored = try StoredDiff.read(service.ledger.folder, for: token)
         return stored.map { .json($0) } ?? Problem.noComparison
       } catch {

@@ -132,7 +132,7 @@ extension LedgerHandler {
   /// Ingests quarantined notifications again, under the current configuration.
   private func admitQuarantined(_ ids: [Int64], through sender: ResponseSender) {
     let (service, start) = (service, Clock.monotonicNanoseconds())
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try Quarantine.admit(
         ids, receiver: receiver, ledger: service.ledger, at: Clock.now(),
         onDisposition: { service.record($0, $1) }

@@ -1,5 +1,6 @@
 import HTTPServer
 import Ledger
+import Platform
 import Queries
 import Store
 import StrictJSON

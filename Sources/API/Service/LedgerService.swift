@@ -56,8 +56,8 @@ public final class LedgerService: Sendable {
   /// Starts the thread that samples files and disk.
   ///
   /// - Parameter heartbeat: called about once a second while the writer makes progress.
-  /// - Throws: `PlatformError` when the kernel refuses the thread.
-  public func startSampling(heartbeat: @escaping @Sendable () -> Void = {}) throws(PlatformError) {
+  /// - Throws: `LedgerError` when the kernel refuses the thread.
+  public func startSampling(heartbeat: @escaping @Sendable () -> Void = {}) throws(LedgerError) {
     let service = self
     let started = try ResourceSampler.start(
       ledger, rows, posted, durations: { service.configuration.nonRenewingDurations },

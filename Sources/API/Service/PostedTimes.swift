@@ -60,7 +60,7 @@ final class PostedTimes: Sendable {
   /// Looks for the last tests, and begins the search for the last notification of each app.
   ///
   /// - Throws: what SQLite reports.
-  func beginSearch(_ journal: JournalReader) throws(StoreError) -> Search {
+  func beginSearch(_ journal: JournalReader) throws(LedgerError) -> Search {
     for found in try journal.lastTests(amongLast: Self.tests) {
       let app = App(environment: found.app.environment, bundleId: found.app.bundleId)
       times.withLock { times in
@@ -77,7 +77,7 @@ final class PostedTimes: Sendable {
   /// - Throws: what SQLite reports.
   func advance(
     _ search: inout Search, _ journal: JournalReader, until deadline: Int64
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     repeat {
       guard !search.isDone else { return }
       let first = max(search.end + 1, search.next - Self.batch + 1)

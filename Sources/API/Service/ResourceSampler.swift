@@ -40,12 +40,12 @@ final class ResourceSampler: Sendable {
   ///   - posted: completed by what the journal has of before the start.
   ///   - durations: returns how long non-renewing products last, in milliseconds, by product id.
   ///   - heartbeat: called after every sample, about once a second, on that thread.
-  /// - Throws: `PlatformError` when the kernel refuses the thread.
+  /// - Throws: `LedgerError` when the kernel refuses the thread.
   static func start(
     _ ledger: Ledger, _ rows: RowCounts, _ posted: PostedTimes,
     durations: @escaping @Sendable () -> [String: Int64],
     heartbeat: @escaping @Sendable () -> Void
-  ) throws(PlatformError) -> ResourceSampler {
+  ) throws(LedgerError) -> ResourceSampler {
     let sampler = ResourceSampler(ledger, rows, posted, durations, heartbeat)
     sampler.sample()
     _ = try Thread.start("sampler") {
@@ -89,7 +89,7 @@ final class ResourceSampler: Sendable {
   /// How long is searched between two samples, nanoseconds.
   private static let searching: Int64 = 50_000_000
 
-  private func beginSearch() throws(StoreError) -> (JournalReader, PostedTimes.Search) {
+  private func beginSearch() throws(LedgerError) -> (JournalReader, PostedTimes.Search) {
     let journal = try JournalReader.open(ledger.folder)
     return (journal, try posted.beginSearch(journal))
   }

@@ -85,7 +85,7 @@ public struct SimulatedAuthority: Sendable {
       guard rmdir(folder) == 0, mkdir(folder, 0o700) == 0 else { throw .exists(path: folder) }
     }
     for (name, bytes) in files {
-      do throws(PlatformError) { try DurableFile.write(bytes, to: "\(folder)/\(name)") } catch {
+      do throws(LedgerError) { try DurableFile.write(bytes, to: "\(folder)/\(name)") } catch {
         throw .file("make", "\(folder)/\(name)", error)
       }
     }
@@ -131,7 +131,7 @@ public struct SimulatedAuthority: Sendable {
     _ name: String, in folder: String
   ) throws(SimulatorError) -> [UInt8] {
     let path = "\(folder)/\(name)"
-    do throws(PlatformError) { return try DurableFile.read(path, limit: 1 << 20) } catch {
+    do throws(LedgerError) { return try DurableFile.read(path, limit: 1 << 20) } catch {
       throw .file("read", path, error)
     }
   }

@@ -17,27 +17,25 @@ public enum SimulatorError: Error, Sendable, CustomStringConvertible {
   /// The service does not listen.
   case server(HTTPServerError)
   /// The kernel refused a thread.
-  case platform(PlatformError)
+  case platform(LedgerError)
 
   public var description: String {
     switch self {
     case .file(let attempt, let path, let code):
-      "\(PlatformError.system("\(attempt) \(path)", code)); check the path, its permissions and "
-        + "the free space"
+      "\(LedgerError.system("\(attempt) \(path)", code).detail); check the path, its permissions "
+        + "and the free space"
     case .exists(let path): "\(path) exists and was not changed; name another one"
     case .authority(let path, let error):
       "\(path): \(error); make a new authority with: subledger simulate ca DIR"
     case .signing(let error): error.description
     case .client(let error): error.description
     case .server(let error): error.description
-    case .platform(let error): error.description
+    case .platform(let error): error.detail
     }
   }
 
   /// The error of an attempt at a file.
-  public static func file(_ attempt: String, _ path: String, _ error: PlatformError) -> Self {
-    switch error {
-    case .system(_, let code): .file(attempt, path: path, code: code)
-    }
+  public static func file(_ attempt: String, _ path: String, _ error: LedgerError) -> Self {
+    .file(attempt, path: path, code: error.number)
   }
 }

@@ -54,7 +54,7 @@ public struct Anchor: Sendable, Equatable {
   public static func make(
     of folder: DataFolder, at time: Int64, by key: AnchorKey
   ) throws(AnchorError) -> Anchor {
-    let (head, id) = try mapError(AnchorError.store) { () throws(StoreError) in
+    let (head, id) = try mapError(AnchorError.store) { () throws(LedgerError) in
       let journal = try JournalReader.open(folder)
       defer { journal.close() }
       return (try journal.head(), try journal.journalId())
@@ -72,10 +72,10 @@ public struct Anchor: Sendable, Equatable {
   static func make(
     of seqs: [Int64], in folder: DataFolder, at time: Int64, by key: AnchorKey
   ) throws(AnchorError) -> [Anchor] {
-    let (heads, id) = try mapError(AnchorError.store) { () throws(StoreError) in
+    let (heads, id) = try mapError(AnchorError.store) { () throws(LedgerError) in
       let journal = try JournalReader.open(folder)
       defer { journal.close() }
-      let heads = try seqs.map { (seq) throws(StoreError) in
+      let heads = try seqs.map { (seq) throws(LedgerError) in
         guard let hash = try journal.hash(at: seq) else { throw .corrupt("an event is missing") }
         return Head(seq: seq, hash: hash, receivedAt: nil)
       }
@@ -89,7 +89,7 @@ public struct Anchor: Sendable, Equatable {
   }
 
   /// The id of a folder's journal as anchors have it.
-  static func journalId(of folder: DataFolder) throws(StoreError) -> String {
+  static func journalId(of folder: DataFolder) throws(LedgerError) -> String {
     Hexadecimal.encode(try JournalReader.open(folder).journalId())
   }
 

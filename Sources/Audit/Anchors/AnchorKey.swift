@@ -24,7 +24,7 @@ public struct AnchorKey: Sendable {
   ///   `AnchorError.platform` if it cannot be read.
   public static func read(_ folder: DataFolder) throws(AnchorError) -> AnchorKey? {
     let path = folder.anchorKey
-    let found = try mapError(AnchorError.init, try PrivateFile.read(path, limit: limit))
+    let found = try mapError(AnchorError.file, try PrivateFile.read(path, limit: limit))
     switch found {
     case .absent: return nil
     case .noFile: throw .key(path, "is a link or not a file", "put the key itself there")
@@ -45,7 +45,7 @@ public struct AnchorKey: Sendable {
   /// - Throws: `AnchorError.key` if the file holds no such key; `AnchorError.platform` if it cannot
   ///   be read.
   static func publicKey(inFile path: String) throws(AnchorError) -> Ed25519PublicKey {
-    let pem = try mapError(AnchorError.init, try DurableFile.read(path, limit: limit))
+    let pem = try mapError(AnchorError.file, try DurableFile.read(path, limit: limit))
     guard let key = Ed25519PublicKey(pem: pem) else {
       throw .key(
         path, "is not an Ed25519 public key in PEM", "give what `anchor --public-key` printed")
@@ -64,7 +64,7 @@ public struct AnchorKey: Sendable {
     try mapError(AnchorError.store, try folder.requireNoBackup())
     let pem = try mapError(AnchorError.signing, try Ed25519Key.generate().pem())
     try mapError(AnchorError.store, try folder.requireOwner())
-    _ = try mapError(AnchorError.init, try PrivateFile.make(pem, at: folder.anchorKey))
+    _ = try mapError(AnchorError.file, try PrivateFile.make(pem, at: folder.anchorKey))
     guard let key = try read(folder) else {
       throw .key(folder.anchorKey, "was removed while it was made", "try again")
     }

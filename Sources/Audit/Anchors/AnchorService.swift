@@ -41,10 +41,10 @@ public final class AnchorService: Sendable {
   /// adds none.
   ///
   /// - Parameter settings: of the file on another volume; nil if there is only that in the folder.
-  /// - Throws: `PlatformError` if the thread cannot be started.
+  /// - Throws: `LedgerError` if the thread cannot be started.
   public static func start(
     _ ledger: Ledger, _ settings: Configuration.Anchors?
-  ) throws(PlatformError) -> AnchorService {
+  ) throws(LedgerError) -> AnchorService {
     // First: it does not wait for a volume that does not respond.
     let own = Configuration.Anchors(file: ledger.folder.anchors)
     let others = settings.map { [$0] } ?? []
@@ -106,7 +106,7 @@ public final class AnchorService: Sendable {
       let anchors = try Anchor.make(of: seqs, in: ledger.folder, at: Clock.now(), by: key)
       // Whole lines at once: what a crash leaves of them are lines, and perhaps a part of one.
       let lines = Array(anchors.map(\.line).joined(separator: [0x0A]))
-      try mapError(AnchorError.init, try AppendedFile.append(line: lines, to: target.file))
+      try mapError(AnchorError.file, try AppendedFile.append(line: lines, to: target.file))
       guard let last = anchors.last else { return true }
       target.schedule.record(last.seq, at: last.at)
       if target.failedAt != nil {

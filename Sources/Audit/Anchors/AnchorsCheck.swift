@@ -44,7 +44,7 @@ struct AnchorsCheck {
   ) throws(VerifyError) {
     (self.source, self.folder, self.findings) = (source, folder, findings)
     outcome = AnchorsOutcome(file: source.path, isConfigured: source.isConfigured)
-    (journal, head, journalId) = try mapError(VerifyError.store) { () throws(StoreError) in
+    (journal, head, journalId) = try mapError(VerifyError.store) { () throws(LedgerError) in
       let journal = try JournalReader.open(folder)
       return (journal, try journal.head().seq, Hexadecimal.encode(try journal.journalId()))
     }
@@ -53,13 +53,11 @@ struct AnchorsCheck {
   /// Opens the file. Returns nil if it is configured and absent, which is a finding once there are
   /// events to anchor.
   private func lines() throws(VerifyError) -> LineReader? {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       return try LineReader(path: source.path, maximum: Anchor.maximumLine, isPlain: true)
     } catch {
-      guard case .system(_, let code) = error, source.isConfigured,
-        [ENOENT, ENOTDIR].contains(code)
-      else {
-        throw .anchors(AnchorError(error))
+      guard source.isConfigured, [ENOENT, ENOTDIR].contains(error.number) else {
+        throw .anchors(.file(error))
       }
       if head > 0 {
         findings.add(
@@ -72,12 +70,10 @@ struct AnchorsCheck {
   }
 
   private func next(of lines: LineReader) throws(VerifyError) -> [UInt8]? {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       return try lines.next()
     } catch {
-      switch error {
-      case .system(_, let code): throw .anchors(.platform("read \(source.path)", code))
-      }
+      throw .anchors(.file(.system("read \(source.path)", error.number)))
     }
   }
 
@@ -125,7 +121,7 @@ struct AnchorsCheck {
   /// not see what one appends that has started since.
   private mutating func readHeadAgain() throws(VerifyError) {
     let (folder, isReopened, before) = (folder, isReopened, journal)
-    (journal, head) = try mapError(VerifyError.store) { () throws(StoreError) in
+    (journal, head) = try mapError(VerifyError.store) { () throws(LedgerError) in
       let journal = isReopened ? before : try JournalReader.open(folder)
       return (journal, try journal.head().seq)
     }

@@ -40,7 +40,7 @@ public struct AnchorsFile: Sendable {
   ) throws(AnchorError) -> AnchorsFile? {
     guard let path = configuration.anchors?.file else { return nil }
     let folder = DataFolder(path: configuration.data)
-    let isThere = try mapError(AnchorError.init, try DurableFile.size(path) != nil)
+    let isThere = try mapError(AnchorError.file, try DurableFile.size(path) != nil)
     if !isThere, keyFile == nil, try AnchorKey.read(folder) == nil { return nil }
     return try open(path, keyFile: keyFile, of: folder, isConfigured: true)
   }

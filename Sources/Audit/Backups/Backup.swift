@@ -39,12 +39,12 @@ public enum Backup {
       quarantined: copy.quarantined, takenAt: now, program: program,
       files: try files(target.partial) { progress(.copying, $0, $0) })
     try mapError(
-      BackupError.files,
+      BackupError.store,
       try DurableFile.write(
         Array((manifest.json.prettyText + "\n").utf8),
         to: "\(target.partial)/\(BackupManifest.name)"))
     try check(target.partial, threads: threads, progress: progress)
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try target.finish()
     } catch {
       throw refusal(error, path)
@@ -53,17 +53,16 @@ public enum Backup {
   }
 
   private static func begin(_ path: String) throws(BackupError) -> AtomicDirectory {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       return try AtomicDirectory(path)
     } catch {
       throw refusal(error, path)
     }
   }
 
-  private static func refusal(_ error: PlatformError, _ path: String) -> BackupError {
-    guard case .system(_, let code) = error else { return .store(StoreError(error)) }
+  private static func refusal(_ error: LedgerError, _ path: String) -> BackupError {
     let isThere = (try? FileKind.of(path)) != nil
-    switch code {
+    switch error.number {
     case EEXIST where isThere:
       return .refused(
         "\(path) exists already, and a backup overwrites nothing; give another name")
@@ -72,8 +71,8 @@ public enum Backup {
         "\(path).partial exists: another backup is running, or one was interrupted; if none is "
           + "running, remove it (rm -r) and start again")
     case ENOENT, ENOTDIR:
-      return .refused("\(error); the folder above it must exist: make it")
-    default: return .store(StoreError(error))
+      return .refused("\(error.detail); the folder above it must exist: make it")
+    default: return .store(error)
     }
   }
 
@@ -82,10 +81,10 @@ public enum Backup {
   private static func copyFile(
     _ name: String, _ folder: DataFolder, to path: String
   ) throws(BackupError) {
-    try mapError(BackupError.files) { () throws(PlatformError) in
+    try mapError(BackupError.store) { () throws(LedgerError) in
       guard try FileKind.of("\(folder.path)/\(name)") != nil else { return }
       let copy = try AtomicFileWriter("\(path)/\(name)")
-      _ = try BackupFile.read(name, in: folder.path) { (chunk) throws(PlatformError) in
+      _ = try BackupFile.read(name, in: folder.path) { (chunk) throws(LedgerError) in
         try copy.write(Array(chunk))
         return true
       }
@@ -97,12 +96,12 @@ public enum Backup {
   private static func files(
     _ path: String, shouldContinue: (Int64) -> Bool
   ) throws(BackupError) -> [BackupFile] {
-    let names = try mapError(BackupError.files, try FolderListing.names(path))
+    let names = try mapError(BackupError.store, try FolderListing.names(path))
     var files: [BackupFile] = []
     for name in names {
       var size: Int64 = 0
       let file = try mapError(
-        BackupError.files,
+        BackupError.store,
         try BackupFile.read(name, in: path) { chunk in
           size += Int64(chunk.count)
           return shouldContinue(size)

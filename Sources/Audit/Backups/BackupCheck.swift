@@ -58,7 +58,7 @@ public enum BackupCheck {
       }
       var size: Int64 = 0
       let file = try mapError(
-        BackupError.files,
+        BackupError.store,
         try BackupFile.read(name, in: path) { chunk in
           size += Int64(chunk.count)
           return progress(.copying, size, expected.bytes)
@@ -79,7 +79,7 @@ public enum BackupCheck {
   }
 
   private static func kind(_ path: String) throws(BackupError) -> FileKind? {
-    try mapError(BackupError.files, try FileKind.of(path))
+    try mapError(BackupError.store, try FileKind.of(path))
   }
 
   private static func checkJournal(
@@ -92,10 +92,10 @@ public enum BackupCheck {
       count = try walk(DataFolder(path: path), manifest, findings, threads, progress)
     } catch {
       switch error {
-      case .store(.corrupt(let what)), .store(.foreign(let what)):
-        findings.add(5, nil, "\(BackupManifest.journal) cannot be read: \(what)")
+      case .store(let error) where [.corrupt, .foreign].contains(error.code):
+        findings.add(5, nil, "\(BackupManifest.journal) cannot be read: \(error.detail)")
         return 0
-      case .store(.newer) where isChanged: return 0
+      case .store(let error) where error.code == .newer && isChanged: return 0
       case .store(let error): throw .store(error)
       case .configuration(let error): throw .refused(error.description)
       case .anchors(let error): throw .refused(error.description)
@@ -118,7 +118,7 @@ public enum BackupCheck {
       try ChainCheck(folder, .columns, findings).run(work)
     }
     guard !work.isStopped else { return nil }
-    try mapError(VerifyError.store) { () throws(StoreError) in
+    try mapError(VerifyError.store) { () throws(LedgerError) in
       try QuarantineCheck.run(journal, nil, findings)
       try compare(journal, head, manifest, findings)
     }
@@ -129,7 +129,7 @@ public enum BackupCheck {
   private static func compare(
     _ journal: JournalReader, _ head: Head, _ manifest: BackupManifest,
     _ findings: FindingCollector
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     if head != manifest.head {
       findings.add(5, nil, "the journal's head is not the one of \(BackupManifest.name)")
     }

@@ -1,17 +1,14 @@
-import Platform
-public import Store
+public import Platform
+import Store
 
 /// Why a backup could not be made, checked or restored. The data folder and the backup are
 /// unchanged.
 public enum BackupError: Error, Sendable {
-  case store(StoreError)
+  case store(LedgerError)
   /// A new folder's path is taken, or a folder is missing. The text carries the next step.
   case refused(String)
   /// The caller stopped it.
   case stopped
   /// The journal or the backup is damaged: the first findings, and how many there are.
   case broken([Finding], count: Int)
-
-  /// For an error on files other than a journal's.
-  static func files(_ error: PlatformError) -> BackupError { .store(StoreError(error)) }
 }

@@ -14,15 +14,15 @@ public struct BackupFile: Sendable, Equatable {
   ///
   /// - Parameter body: called with every chunk; false stops.
   /// - Returns: nil if it was stopped.
-  /// - Throws: `PlatformError` if the file cannot be read, and what `body` throws.
+  /// - Throws: `LedgerError` if the file cannot be read, and what `body` throws.
   static func read(
     _ name: String, in folder: String,
-    _ body: (ArraySlice<UInt8>) throws(PlatformError) -> Bool = { _ in true }
-  ) throws(PlatformError) -> BackupFile? {
+    _ body: (ArraySlice<UInt8>) throws(LedgerError) -> Bool = { _ in true }
+  ) throws(LedgerError) -> BackupFile? {
     var hash = SHA256()
     var size: Int64 = 0
     let isWhole = try FileReading.forEachChunk("\(folder)/\(name)") {
-      (chunk) throws(PlatformError) in
+      (chunk) throws(LedgerError) in
       hash.update(chunk)
       size += Int64(chunk.count)
       return try body(chunk)

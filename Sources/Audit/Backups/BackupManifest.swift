@@ -71,13 +71,13 @@ public struct BackupManifest: Sendable, Equatable {
   static func read(_ folder: String) throws(Fault) -> BackupManifest {
     var bytes: [UInt8] = []
     let isWhole: Bool
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       isWhole = try FileReading.forEachChunk("\(folder)/\(name)") { chunk in
         bytes += chunk
         return bytes.count <= maximumBytes
       }
     } catch {
-      throw .malformed("there is no \(name): \(error)")
+      throw .malformed("there is no \(name): \(error.detail)")
     }
     guard isWhole else { throw .malformed("\(name) is too large") }
     guard let root = try? JSONDocument(parsing: bytes).root, root["object"]?.string == "backup",

@@ -1,6 +1,6 @@
 import AppStore
 import Ledger
-import Platform
+public import Platform
 public import Store
 import StrictJSON
 
@@ -25,12 +25,12 @@ public enum Export {
   ///   - write: called with batches of whole lines.
   ///   - progress: called now and then with the events written and the head; false stops.
   /// - Returns: how many events were written; nil if it was stopped.
-  /// - Throws: `StoreError.corrupt` if a body cannot be recovered or an event is missing, other
+  /// - Throws: `LedgerError.corrupt` if a body cannot be recovered or an event is missing, other
   ///   errors of the journal, and what `write` throws.
   public static func run(
     _ folder: DataFolder, only originalTransactionId: String? = nil,
-    write: ([UInt8]) throws(StoreError) -> Void, progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> Int64? {
+    write: ([UInt8]) throws(LedgerError) -> Void, progress: (Int64, Int64) -> Bool
+  ) throws(LedgerError) -> Int64? {
     let journal = try JournalReader.open(folder)
     if let originalTransactionId {
       return try one(originalTransactionId, journal, write)
@@ -55,8 +55,8 @@ public enum Export {
   private static let batchSize = 500
 
   private static func one(
-    _ id: String, _ journal: JournalReader, _ write: ([UInt8]) throws(StoreError) -> Void
-  ) throws(StoreError) -> Int64 {
+    _ id: String, _ journal: JournalReader, _ write: ([UInt8]) throws(LedgerError) -> Void
+  ) throws(LedgerError) -> Int64 {
     var events: [StoredEvent] = []
     var arrivals: [Int64: EventArrival] = [:]
     for key in try journal.streams(withOriginalTransactionId: id) {
@@ -70,8 +70,8 @@ public enum Export {
   }
 
   private static func held(
-    _ journal: JournalReader, of id: String?, _ write: ([UInt8]) throws(StoreError) -> Void
-  ) throws(StoreError) {
+    _ journal: JournalReader, of id: String?, _ write: ([UInt8]) throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     var last: Int64 = 0
     while true {
       let batch = try journal.heldEvidence(after: last, limit: batchSize)
@@ -101,8 +101,8 @@ public enum Export {
   /// for itself: one of a receipt is long.
   private static func writeLines(
     _ events: [StoredEvent], _ arrivals: [Int64: EventArrival],
-    _ write: ([UInt8]) throws(StoreError) -> Void
-  ) throws(StoreError) {
+    _ write: ([UInt8]) throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     var lines: [UInt8] = []
     var rest = events[...]
     while let first = rest.first {

@@ -50,20 +50,20 @@ public enum Restore {
 
   private static func requireEmpty(_ folder: DataFolder) throws(BackupError) {
     let next = "restore into a folder that does not exist or is empty: give another --data"
-    let kind = try mapError(BackupError.files, try FileKind.of(folder.path))
+    let kind = try mapError(BackupError.store, try FileKind.of(folder.path))
     guard let kind else { return }
     guard kind == .folder else { throw .refused("\(folder.path) is not a folder; \(next)") }
-    let names = try mapError(BackupError.files, try FolderListing.names(folder.path))
+    let names = try mapError(BackupError.store, try FolderListing.names(folder.path))
     guard let first = names.first(where: { $0 != "lock" }) else { return }
     throw .refused(
       "\(folder.path) is not empty, it contains \(first); \(next), or move its contents away")
   }
 
   private static func makeAndLock(_ folder: DataFolder) throws(BackupError) -> FolderLock {
-    try mapError(BackupError.store) { () throws(StoreError) in
+    try mapError(BackupError.store) { () throws(LedgerError) in
       try folder.create()
       guard chmod(folder.path, 0o700) == 0 else {
-        throw StoreError(.last("make \(folder.path) private"))
+        throw .last("make \(folder.path) private")
       }
       return try folder.lock(thatGives: true)
     }
@@ -72,7 +72,7 @@ public enum Restore {
   private static func target(
     _ name: String, _ folder: DataFolder
   ) throws(BackupError) -> AtomicFileWriter {
-    try mapError(BackupError.files, try AtomicFileWriter("\(folder.path)/\(name)"))
+    try mapError(BackupError.store, try AtomicFileWriter("\(folder.path)/\(name)"))
   }
 
   /// Copies a file. It gets its name only once it is whole, synced and as the manifest describes
@@ -84,8 +84,8 @@ public enum Restore {
   ) throws(BackupError) {
     var size: Int64 = 0
     let copied = try mapError(
-      BackupError.files,
-      try BackupFile.read(file.name, in: source) { (chunk) throws(PlatformError) in
+      BackupError.store,
+      try BackupFile.read(file.name, in: source) { (chunk) throws(LedgerError) in
         try target.write(Array(chunk))
         size += Int64(chunk.count)
         return progress(.copying, size, file.bytes)
@@ -95,6 +95,6 @@ public enum Restore {
       let finding = Finding(promise: 5, seq: nil, what: "\(file.name) changed while it was copied")
       throw .broken([finding], count: 1)
     }
-    try mapError(BackupError.files, try target.finish())
+    try mapError(BackupError.store, try target.finish())
   }
 }

@@ -42,10 +42,10 @@ public final class BundleCheck {
   ) throws(VerifyError) -> BundleReport {
     let proof = try mapError(VerifyError.configuration, try NotificationProof(roots))
     let check = BundleCheck(proof, try keyFile.map(publicKey), known)
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try check.read(path)
     } catch {
-      throw .anchors(AnchorError(error))
+      throw .anchors(.file(error))
     }
     return check.report
   }
@@ -61,7 +61,7 @@ public final class BundleCheck {
     report.isKeyCompared = publicKey != nil
   }
 
-  private func read(_ path: String) throws(PlatformError) {
+  private func read(_ path: String) throws(LedgerError) {
     let lines = try LineReader(
       path: path, maximum: Self.maximumLine, unpacker: ZstdFile.unpacker)
     var (number, isSealed, isEnded) = (0, false, true)

@@ -1,5 +1,5 @@
 public import AppStore
-import Platform
+public import Platform
 import SignedData
 public import Store
 import StrictJSON
@@ -15,7 +15,7 @@ public final class BundleExport {
   private let journal: JournalReader
   private let signing: AnchorKey
   private let maximumLinks: Int64
-  private let write: ([UInt8]) throws(StoreError) -> Void
+  private let write: ([UInt8]) throws(LedgerError) -> Void
   private var hashing = SHA256()
   private var links: Int64 = 0
 
@@ -37,7 +37,7 @@ public final class BundleExport {
   public static func run(
     _ folder: DataFolder, _ key: StreamKey, signing: AnchorKey, anchors: [Anchor],
     maximumLinks: Int64, asOf: Int64?, now: Int64, durations: [String: Int64],
-    write: @escaping ([UInt8]) throws(StoreError) -> Void, progress: (Int64, Int64) -> Bool
+    write: @escaping ([UInt8]) throws(LedgerError) -> Void, progress: (Int64, Int64) -> Bool
   ) throws(AnchorError) -> BundleSummary? {
     let journal = try mapError(AnchorError.store, try JournalReader.open(folder))
     let export = BundleExport(journal, signing, maximumLinks, write)
@@ -47,7 +47,7 @@ public final class BundleExport {
 
   private init(
     _ journal: JournalReader, _ signing: AnchorKey, _ maximumLinks: Int64,
-    _ write: @escaping ([UInt8]) throws(StoreError) -> Void
+    _ write: @escaping ([UInt8]) throws(LedgerError) -> Void
   ) {
     self.journal = journal
     self.signing = signing
@@ -63,7 +63,7 @@ public final class BundleExport {
     let segments = try segments(of: events, anchors, now)
     let count = segments.reduce(0) { $0 + $1.anchor.seq - ($1.events.first?.seq ?? 0) + 1 }
     let id = try mapError(AnchorError.store, try journal.journalId())
-    let isWhole = try mapError(AnchorError.store) { () throws(StoreError) in
+    let isWhole = try mapError(AnchorError.store) { () throws(LedgerError) in
       try line(Bundle.head(key, journalId: Hexadecimal.encode(id), madeAt: now))
       var done: Int64 = 0
       for segment in segments {
@@ -135,7 +135,7 @@ public final class BundleExport {
   }
 
   private func anchorHead(_ now: Int64) throws(AnchorError) -> Anchor {
-    let (head, id) = try mapError(AnchorError.store) { () throws(StoreError) in
+    let (head, id) = try mapError(AnchorError.store) { () throws(LedgerError) in
       (try journal.head(), try journal.journalId())
     }
     return try mapError(
@@ -147,13 +147,14 @@ public final class BundleExport {
   /// - Returns: false if it was stopped.
   private func add(
     _ segment: Segment, _ progress: (Int64) -> Bool
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     guard let first = segment.events.first?.seq, let before = try journal.hash(at: first - 1)
     else { throw .corrupt("the event before one is missing") }
     try line(Bundle.before(first - 1, before))
     var events = segment.events[...]
     var shouldContinue = true
-    try journal.forEachLink(from: first, through: segment.anchor.seq) { (link) throws(StoreError) in
+    try journal.forEachLink(from: first, through: segment.anchor.seq) {
+      (link) throws(LedgerError) in
       if let event = events.first, event.seq == link.seq {
         try line(Bundle.event(event))
         events.removeFirst()
@@ -168,7 +169,7 @@ public final class BundleExport {
     return shouldContinue
   }
 
-  private func line(_ value: JSONValue) throws(StoreError) {
+  private func line(_ value: JSONValue) throws(LedgerError) {
     let bytes = value.bytes + [0x0A]
     hashing.update(bytes)
     try write(bytes)

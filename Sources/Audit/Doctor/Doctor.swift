@@ -78,13 +78,13 @@ public struct Doctor {
 
   /// Runs a step that may fail. A failure is a finding under that topic.
   mutating func attempt(
-    _ topic: String, _ step: (inout Doctor) throws(StoreError) -> Void
+    _ topic: String, _ step: (inout Doctor) throws(LedgerError) -> Void
   ) {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try step(&self)
     } catch {
       var isNewer = false
-      if case .newer = error { isNewer = true }
+      if error.code == .newer { isNewer = true }
       reportFinding(
         topic, "cannot be examined: \(error)", next: "see the message, then run this again",
         isNewer: isNewer)

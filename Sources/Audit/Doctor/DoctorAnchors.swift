@@ -16,7 +16,7 @@ extension Doctor {
       report("anchors", "public key " + (pem.count > 2 ? pem[1..<pem.count - 1].joined() : ""))
     }
     let own = Configuration.Anchors(file: folder.anchors)
-    attempt("anchors") { (doctor) throws(StoreError) in try doctor.examineAnchors(in: own, key) }
+    attempt("anchors") { (doctor) throws(LedgerError) in try doctor.examineAnchors(in: own, key) }
     guard let settings = configuration.anchors else {
       return report(
         "anchors",
@@ -29,14 +29,14 @@ extension Doctor {
         next: "name a file on another volume: anyone who can rewrite one can rewrite both")
     }
     guard settings.file != own.file else { return }
-    attempt("anchors") { (doctor) throws(StoreError) in
+    attempt("anchors") { (doctor) throws(LedgerError) in
       try doctor.examineAnchors(in: settings, key)
     }
   }
 
   private mutating func examineAnchors(
     in settings: Configuration.Anchors, _ key: AnchorKey?
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard try folder.hasJournal() else { return }
     let head = try JournalReader.open(folder).head().seq
     let id = try Anchor.journalId(of: folder)

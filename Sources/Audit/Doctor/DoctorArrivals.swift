@@ -1,6 +1,7 @@
 import AppStore
 import Entitlements
 import Ledger
+import Platform
 import Store
 
 /// When Apple posted notifications of each app.
@@ -8,7 +9,7 @@ extension Doctor {
   /// How many pauses between arrivals are compared with the current one.
   private static let comparedPauses = 200
 
-  mutating func examineArrivals(_ reader: JournalReader) throws(StoreError) {
+  mutating func examineArrivals(_ reader: JournalReader) throws(LedgerError) {
     for app in configuration.apps.values.sorted(by: { $0.bundleId < $1.bundleId }) {
       var hasArrivals = false
       for environment in app.environments.sorted() {

@@ -6,7 +6,7 @@ import Store
 
 /// The products that were sold: which entitlements they give, and how long they last.
 extension Doctor {
-  mutating func examineEntitlements(_ projection: ProjectionReader) throws(StoreError) {
+  mutating func examineEntitlements(_ projection: ProjectionReader) throws(LedgerError) {
     let sold = try projection.soldProducts()
     examineMapping(sold)
     let endless = Set(
@@ -27,7 +27,7 @@ extension Doctor {
   /// A kind that is not Apple's is in no way wrong where the product has an end.
   private mutating func examineKinds(
     _ sold: [SoldProduct], _ projection: ProjectionReader
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let others = Set(
       sold.compactMap { product -> String? in
         guard let type = product.type, !ProductType.all.contains(type) else { return nil }

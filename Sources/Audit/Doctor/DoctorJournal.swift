@@ -9,7 +9,7 @@ extension Doctor {
   private static let recentEvents: Int64 = 500
 
   mutating func examineJournal() {
-    attempt("journal") { (doctor) throws(StoreError) in
+    attempt("journal") { (doctor) throws(LedgerError) in
       guard try doctor.folder.hasJournal() else {
         return doctor.report(
           "journal", "there is none yet: the daemon makes it when it first starts")
@@ -51,7 +51,7 @@ extension Doctor {
     }
   }
 
-  private mutating func examineQuarantine(_ reader: JournalReader) throws(StoreError) {
+  private mutating func examineQuarantine(_ reader: JournalReader) throws(LedgerError) {
     let counts = try reader.quarantineCounts()
     guard counts.stored > 0 else { return report("quarantine", "empty") }
     var sums: [String: Int64] = [:]
@@ -87,7 +87,7 @@ extension Doctor {
     "other_environment": "add the environment to its \"environments\"",
   ]
 
-  private mutating func examineFiling(_ reader: JournalReader) throws(StoreError) {
+  private mutating func examineFiling(_ reader: JournalReader) throws(LedgerError) {
     let count = try reader.formerlyFiledCount()
     guard count > 0 else { return }
     reportFinding(
@@ -99,7 +99,7 @@ extension Doctor {
   }
 
   /// A journal of another fold: no rows of this one become live before what it holds is judged.
-  private mutating func examineHeld(_ reader: JournalReader) throws(StoreError) {
+  private mutating func examineHeld(_ reader: JournalReader) throws(LedgerError) {
     guard try !reader.isJudged() else { return }
     let count = try reader.unjudgedCount()
     reportFinding(

@@ -6,7 +6,7 @@ import Store
 
 /// The live projection: its fold, and how far it is behind the journal.
 extension Doctor {
-  mutating func examineProjection(_ head: Head) throws(StoreError) {
+  mutating func examineProjection(_ head: Head) throws(LedgerError) {
     let path: String
     switch try ProjectionExaminer.find(folder, try JournalReader.open(folder), isReading: true) {
     case .own(let found), .other(let found): path = found

@@ -1,11 +1,12 @@
 import Ledger
+import Platform
 import Store
 
 /// The sinks: whether each has its place in the journal, and what it could not deliver.
 extension Doctor {
   mutating func examineSinks() {
     guard !configuration.sinks.isEmpty || !configuration.mirrors.isEmpty else { return }
-    attempt("sinks") { (doctor) throws(StoreError) in
+    attempt("sinks") { (doctor) throws(LedgerError) in
       let known = try SinkStore.summaries(doctor.folder)
       let names = try SinkStore.names(doctor.folder)
       for mirror in doctor.configuration.mirrors {

@@ -17,7 +17,7 @@ extension Doctor {
   }
 
   /// Only Production: what comes in the Sandbox depends on who tests.
-  mutating func examineTypes(_ reader: JournalReader) throws(StoreError) {
+  mutating func examineTypes(_ reader: JournalReader) throws(LedgerError) {
     let found = try postedTimes(reader)
     for app in configuration.apps.values.sorted(by: { $0.bundleId < $1.bundleId })
     where app.environments.contains(.production) {
@@ -33,7 +33,7 @@ extension Doctor {
   /// From when to when notifications came, by app and type, hour by hour.
   private func postedTimes(
     _ reader: JournalReader
-  ) throws(StoreError) -> [App: [String: [ClosedRange<Int64>]]] {
+  ) throws(LedgerError) -> [App: [String: [ClosedRange<Int64>]]] {
     var found: [App: [String: [ClosedRange<Int64>]]] = [:]
     var first = try reader.firstSeq(receivedFrom: now.subtracting(orBoundBy: Self.reach))
     let last = try reader.head().seq

@@ -71,14 +71,14 @@ final class ChainCheck {
   /// - Parameter seqs: the events; the work counts them from 1.
   func run(_ work: ChainWork, of seqs: [Int64]) throws(VerifyError) {
     while let batch = work.nextBatch() {
-      try mapError(VerifyError.store) { () throws(StoreError) in
+      try mapError(VerifyError.store) { () throws(LedgerError) in
         for number in batch { try checkAlone(seqs[Int(number - 1)]) }
       }
       work.finish(batch)
     }
   }
 
-  private func checkAlone(_ seq: Int64) throws(StoreError) {
+  private func checkAlone(_ seq: Int64) throws(LedgerError) {
     // A forged seq may be the least or the greatest number, where seq - 1 and seq + 1 overflow.
     guard (1..<Int64.max).contains(seq) else {
       return findings.add(5, seq, "is not a valid seq")
@@ -89,14 +89,14 @@ final class ChainCheck {
 
   /// Checks a batch. If it cannot be read, its events are checked one by one, so that only those
   /// that are damaged are left out.
-  private func checkReadable(_ batch: ClosedRange<Int64>) throws(StoreError) {
+  private func checkReadable(_ batch: ClosedRange<Int64>) throws(LedgerError) {
     batchFindings.removeAll()
     statements.removeAll()
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try check(batch)
       for finding in batchFindings { findings.add(finding) }
     } catch {
-      guard case .corrupt = error else { throw error }
+      guard error.code == .corrupt else { throw error }
       guard batch.count > 1 else {
         return findings.add(
           Finding(
@@ -110,7 +110,7 @@ final class ChainCheck {
     batchFindings.append(Finding(promise: promise, seq: seq, what: what))
   }
 
-  private func check(_ batch: ClosedRange<Int64>) throws(StoreError) {
+  private func check(_ batch: ClosedRange<Int64>) throws(LedgerError) {
     var expected = batch.lowerBound
     // Nil if the event before the batch is missing; the check of that event's batch reports it.
     var previous = try journal.hash(at: batch.lowerBound - 1)
@@ -262,7 +262,7 @@ final class ChainCheck {
 extension JournalReader {
   /// Whether an event before a seq carries a transaction of the stream. The app of renewal
   /// information follows from it alone (promise 3). That its event is proven is checked there.
-  func hasTransaction(_ stream: StreamKey?, before seq: Int64) throws(StoreError) -> Bool {
+  func hasTransaction(_ stream: StreamKey?, before seq: Int64) throws(LedgerError) -> Bool {
     guard let stream else { return false }
     return try hasPayload(of: stream, through: seq - 1) { payload in
       let event = try? JournaledNotification.foldEvent(payload)

@@ -1,6 +1,7 @@
 import AppStore
 import Entitlements
 import Ledger
+import Platform
 import SignedData
 import Store
 
@@ -8,7 +9,7 @@ import Store
 enum HeldCheck {
   static func run(
     _ journal: JournalReader, _ configuration: Configuration, _ findings: FindingCollector
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard let proof = try? NotificationProof(configuration.trustRoots) else { return }
     var last: Int64 = 0
     while true {

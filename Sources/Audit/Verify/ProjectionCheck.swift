@@ -14,7 +14,7 @@ enum ProjectionCheck {
   static func run(
     _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: FindingCollector,
     until isStopped: () -> Bool
-  ) throws(StoreError) -> Outcome {
+  ) throws(LedgerError) -> Outcome {
     switch try live(folder, journal, head: head, findings) {
     case .none: return Outcome()
     case .otherFold(let path): return try countOnly(folder, path, findings)
@@ -39,7 +39,7 @@ enum ProjectionCheck {
   static func run(
     _ folder: DataFolder, _ journal: JournalReader, only: Verify.Only, _ keys: [StreamKey],
     _ findings: FindingCollector
-  ) throws(StoreError) -> Outcome {
+  ) throws(LedgerError) -> Outcome {
     switch try live(folder, journal, head: try journal.head().seq, findings) {
     case .none: return Outcome()
     case .otherFold: return Outcome(isCompared: false)
@@ -72,7 +72,7 @@ enum ProjectionCheck {
   /// The live projection, if it can be read and is of this journal; a finding otherwise.
   private static func live(
     _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: FindingCollector
-  ) throws(StoreError) -> Live {
+  ) throws(LedgerError) -> Live {
     let path: String
     switch try ProjectionExaminer.find(folder, journal, isReading: true) {
     case .own(let found), .other(let found): path = found
@@ -108,7 +108,7 @@ enum ProjectionCheck {
   /// Counts the rows of another fold, and checks their digest.
   private static func countOnly(
     _ folder: DataFolder, _ path: String, _ findings: FindingCollector
-  ) throws(StoreError) -> Outcome {
+  ) throws(LedgerError) -> Outcome {
     let projection = try ProjectionReader.open(folder, path: path)
     return Outcome(
       rows: try projection.count(), digest: try digest(projection, findings), isCompared: false)
@@ -118,7 +118,7 @@ enum ProjectionCheck {
   /// rows are looked up by are compared with the rows in the same pass.
   private static func digest(
     _ projection: ProjectionReader, _ findings: FindingCollector
-  ) throws(StoreError) -> String {
+  ) throws(LedgerError) -> String {
     try projection.beginSnapshot()
     defer { projection.endSnapshot() }
     var (digest, expected, found) = (SetDigest(), SetDigest(), SetDigest())
@@ -161,7 +161,7 @@ enum ProjectionCheck {
   private static func compare(
     _ projection: ProjectionReader, _ journal: JournalReader, _ findings: FindingCollector,
     until isStopped: () -> Bool
-  ) throws(StoreError) -> Int64 {
+  ) throws(LedgerError) -> Int64 {
     var count: Int64 = 0
     var last: StreamKey?
     while true {
@@ -185,7 +185,7 @@ enum ProjectionCheck {
 
   private static func compare(
     _ row: FoldedStream, through: Int64, _ journal: JournalReader, _ findings: FindingCollector
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     if try ProjectionFolder.refolded(row.key, through: through, journal) != row {
       findings.add(7, nil, "the row of a stream differs from its refold")
     }

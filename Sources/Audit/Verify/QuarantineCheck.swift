@@ -1,5 +1,6 @@
 import AppStore
 import Ledger
+import Platform
 import SignedData
 import Store
 
@@ -8,7 +9,7 @@ import Store
 enum QuarantineCheck {
   static func run(
     _ journal: JournalReader, _ configuration: Configuration, _ findings: FindingCollector
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard let proof = try? NotificationProof(configuration.trustRoots) else { return }
     try run(journal, proof, findings)
   }
@@ -16,11 +17,11 @@ enum QuarantineCheck {
   /// - Parameter proof: nil if signatures are not to be checked.
   static func run(
     _ journal: JournalReader, _ proof: NotificationProof?, _ findings: FindingCollector
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     var last: Int64 = 0
     while true {
       let batch = try journal.quarantined(after: last, limit: 200)
-      let names = try batch.last.map { (item) throws(StoreError) in
+      let names = try batch.last.map { (item) throws(LedgerError) in
         try journal.originalTransactionIds(of: last + 1...item.id)
       }
       for item in batch {

@@ -20,23 +20,23 @@ final class RemainingChecks: Sendable {
     until isStopped: () -> Bool
   ) throws(VerifyError) {
     let journal = try mapError(VerifyError.store, try JournalReader.open(folder))
-    try Verify.step(findings, 7, "the projection") { () throws(StoreError) in
+    try Verify.step(findings, 7, "the projection") { () throws(LedgerError) in
       let found = try ProjectionCheck.run(
         folder, journal, head: head, findings, until: isStopped)
       outcome.withLock { $0 = found }
     }
     guard !isStopped() else { return }
-    try Verify.step(findings) { () throws(StoreError) in
+    try Verify.step(findings) { () throws(LedgerError) in
       try QuarantineCheck.run(journal, configuration, findings)
     }
-    try Verify.step(findings) { () throws(StoreError) in
+    try Verify.step(findings) { () throws(LedgerError) in
       try HeldCheck.run(journal, configuration, findings)
     }
-    try Verify.step(findings) { () throws(StoreError) in
+    try Verify.step(findings) { () throws(LedgerError) in
       for fault in try journal.rowFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
     guard !isStopped() else { return }
-    try Verify.step(findings) { () throws(StoreError) in
+    try Verify.step(findings) { () throws(LedgerError) in
       for fault in try journal.pageFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
   }

@@ -42,7 +42,7 @@ public enum Verify {
     _ findings: FindingCollector, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> VerifyReport {
     let journal = try mapError(VerifyError.store, try JournalReader.open(folder))
-    try step(findings) { () throws(StoreError) in
+    try step(findings) { () throws(LedgerError) in
       for fault in try journal.schemaFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
     let (head, last) = try mapError(VerifyError.store, try checkDensity(journal, findings))
@@ -75,7 +75,7 @@ public enum Verify {
   /// - Returns: the greatest seq, and the last seq to walk to.
   private static func checkDensity(
     _ journal: JournalReader, _ findings: FindingCollector
-  ) throws(StoreError) -> (head: Int64, last: Int64) {
+  ) throws(LedgerError) -> (head: Int64, last: Int64) {
     // One snapshot for all three queries, because a daemon may append meanwhile.
     try journal.beginSnapshot()
     defer { journal.endSnapshot() }
@@ -93,7 +93,7 @@ public enum Verify {
   /// Runs a step that reads one file. A damaged file ends this step alone and is a finding.
   static func step(
     _ findings: FindingCollector, _ promise: Int = 5, _ file: String = "journal.sqlite",
-    _ body: () throws(StoreError) -> Void
+    _ body: () throws(LedgerError) -> Void
   ) throws(VerifyError) {
     try reportingDamage(findings, promise, file) { () throws(VerifyError) in
       try mapError(VerifyError.store, in: body)
@@ -110,7 +110,7 @@ public enum Verify {
       try body()
     } catch {
       switch error {
-      case .store(.corrupt), .store(.sql):
+      case .store(let error) where [.corrupt, .sql].contains(error.code):
         findings.add(promise, nil, "\(file) is damaged: not all of it can be read")
       default: throw error
       }

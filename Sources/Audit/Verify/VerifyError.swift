@@ -1,9 +1,10 @@
 public import Ledger
-public import Store
+public import Platform
+import Store
 
 /// Why a verification could not be made.
 public enum VerifyError: Error, Sendable {
-  case store(StoreError)
+  case store(LedgerError)
   case configuration(ConfigurationError)
   /// The anchors, their key, or the bundle cannot be read.
   case anchors(AnchorError)

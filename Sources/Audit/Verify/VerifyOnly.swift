@@ -53,10 +53,10 @@ extension Verify {
     _ findings: FindingCollector, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> VerifyReport? {
     let journal = try mapError(VerifyError.store, try JournalReader.open(folder))
-    try step(findings) { () throws(StoreError) in
+    try step(findings) { () throws(LedgerError) in
       for fault in try journal.schemaFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
-    let (keys, seqs) = try mapError(VerifyError.store) { () throws(StoreError) in
+    let (keys, seqs) = try mapError(VerifyError.store) { () throws(LedgerError) in
       let keys = try journal.streams(withOriginalTransactionId: only.originalTransactionId)
         .filter(only.covers)
       var seqs: [Int64] = []
@@ -70,7 +70,7 @@ extension Verify {
     }
     var report = VerifyReport(events: work.done, isWhole: false, isStopped: work.isStopped)
     guard !work.isStopped else { return report }
-    try step(findings, 7, "the projection") { () throws(StoreError) in
+    try step(findings, 7, "the projection") { () throws(LedgerError) in
       let outcome = try ProjectionCheck.run(folder, journal, only: only, keys, findings)
       (report.rows, report.comparesProjection) = (outcome.rows, outcome.isCompared)
     }

@@ -16,7 +16,7 @@ enum VerifyThreads {
     var threads: [Thread] = []
     var isRefused = false
     while threads.count < max(1, count), !isRefused {
-      do throws(PlatformError) {
+      do throws(LedgerError) {
         threads.append(
           try Thread.start("verify \(threads.count + 1)") {
             do throws(VerifyError) { try body() } catch { failure.record(error) }
@@ -27,7 +27,7 @@ enum VerifyThreads {
     }
     // Joined before the process can end, because OpenSSL holds memory for each thread.
     for thread in threads { thread.join() }
-    if isRefused { throw .store(.platform(attempt: "start a thread", code: EAGAIN)) }
+    if isRefused { throw .store(.system("start a thread", EAGAIN)) }
     if let error = failure.error { throw error }
   }
 

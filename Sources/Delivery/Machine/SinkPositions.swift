@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 public import Store
 import StrictJSON
 
@@ -28,7 +28,7 @@ public struct SinkPositions: Sendable {
   /// - Throws: what SQLite reports.
   mutating func update(
     from store: SinkStore, _ journal: JournalReader
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     file = store.id
     let starts = try store.heldStarts()
     for record in try store.sinks() where record.id.replay == 0 {
@@ -45,8 +45,8 @@ public struct SinkPositions: Sendable {
   /// file of sinks.
   ///
   /// - Throws: what SQLite reports.
-  public static func bytes(of folder: DataFolder) throws(StoreError) -> [UInt8]? {
-    guard try mapError(StoreError.init, try DurableFile.size(folder.sinks)) != nil else {
+  public static func bytes(of folder: DataFolder) throws(LedgerError) -> [UInt8]? {
+    guard try DurableFile.size(folder.sinks) != nil else {
       return nil
     }
     let journal = try JournalReader.open(folder)

@@ -26,7 +26,7 @@ extension MessageMaker {
   func recalculation(_ at: Int64, _ stream: Int64) throws(Failure) -> OutgoingMessage {
     let key = try key(stream)
     let known: Recalculation?
-    do throws(StoreError) {
+    do throws(LedgerError) {
       known = try store.recalculation(at: at, of: stream)
     } catch {
       throw error.isTemporary ? .notNow : .unreadable
@@ -43,7 +43,7 @@ extension MessageMaker {
 
   private func key(_ stream: Int64) throws(Failure) -> StreamKey {
     let key: StreamKey?
-    do throws(StoreError) { key = try reader.journal.streamKey(stream) } catch {
+    do throws(LedgerError) { key = try reader.journal.streamKey(stream) } catch {
       throw error.isTemporary ? .notNow : .unreadable
     }
     guard let key else { throw .unreadable }

@@ -26,7 +26,7 @@ struct MessageMaker {
   private let journalId: String
 
   /// - Throws: what SQLite reports.
-  init(_ reader: LedgerReader, _ store: SinkStore) throws(StoreError) {
+  init(_ reader: LedgerReader, _ store: SinkStore) throws(LedgerError) {
     (self.reader, self.store) = (reader, store)
     journalId = Hexadecimal.encode(try reader.journal.journalId())
   }
@@ -56,7 +56,7 @@ struct MessageMaker {
   private func event(
     _ seq: Int64, _ sink: Configuration.Sink
   ) throws(Failure) -> OutgoingMessage {
-    let event = try found { () throws(StoreError) in
+    let event = try found { () throws(LedgerError) in
       try reader.journal.messageEvents(after: seq - 1, through: seq, limit: 1).first
     }
     let body =
@@ -68,14 +68,14 @@ struct MessageMaker {
   }
 
   private func stored(_ seq: Int64) throws(Failure) -> StoredEvent {
-    try found { () throws(StoreError) in try reader.journal.event(seq: seq) }
+    try found { () throws(LedgerError) in try reader.journal.event(seq: seq) }
   }
 
   /// Reads an event, which the journal has.
   private func found<Event>(
-    _ read: () throws(StoreError) -> Event?
+    _ read: () throws(LedgerError) -> Event?
   ) throws(Failure) -> Event {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       if let event = try read() { return event }
     } catch {
       if error.isTemporary { throw .notNow }
@@ -103,7 +103,7 @@ struct MessageMaker {
   /// What Apple POSTed and was not admitted. It may have been admitted or dropped since.
   private func quarantined(_ id: Int64) throws(Failure) -> OutgoingMessage {
     let found: StoredQuarantine?
-    do throws(StoreError) { found = try reader.journal.quarantined(id: id) } catch {
+    do throws(LedgerError) { found = try reader.journal.quarantined(id: id) } catch {
       throw error.isTemporary ? .notNow : .unreadable
     }
     guard let found else { throw .overtaken }
@@ -165,7 +165,7 @@ struct MessageMaker {
 
   /// The number of an event within its stream, and the event before it.
   func place(_ seq: Int64, in key: StreamKey) throws(Failure) -> [(String, JSONValue)] {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let number = try reader.journal.streamNumber(of: seq, in: key)
       return [("stream_seq", .integer(number.seq)), ("previous_seq", .optional(number.previous))]
     } catch {
@@ -226,12 +226,9 @@ struct MessageMaker {
   }
 }
 
-extension StoreError {
+extension LedgerError {
   /// Whether the same read can succeed in a moment.
   var isTemporary: Bool {
-    switch self {
-    case .busy, .full, .locked: true
-    default: false
-    }
+    [.busy, .full, .locked].contains(code)
   }
 }

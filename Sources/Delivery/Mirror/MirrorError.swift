@@ -1,11 +1,12 @@
 import Clients
+import Platform
 import Queries
 import Store
 
 /// Why a mirror does not move. All of them are tried again.
 enum MirrorError: Error, CustomStringConvertible {
   case postgres(PostgresError)
-  case store(StoreError)
+  case store(LedgerError)
   /// The rows are being built, and say nothing yet.
   case notReady
   /// The tables are not there, or are those of another program.

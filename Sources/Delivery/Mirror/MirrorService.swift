@@ -51,7 +51,7 @@ public final class MirrorService: Sendable {
 
   private func start(_ running: RunningMirror, _ state: inout State) {
     let (name, ledger) = (running.mirror.name, ledger)
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       state.threads[name] = try Thread.start("mirror") {
         Niceness.background.apply()
         MirrorWorker(running.mirror, running, ledger).run()
@@ -59,7 +59,7 @@ public final class MirrorService: Sendable {
       state.running[name] = running
     } catch {
       StoreErrors.record(
-        .mirrors, "mirror_not_started", [("error", .string(error.description))])
+        .mirrors, "mirror_not_started", [("error", .string(error.detail))])
     }
   }
 

@@ -95,7 +95,7 @@ final class MirrorWorker {
     if durations != ledger.durations { (reader, state) = (nil, nil) }
     if reader == nil {
       durations = ledger.durations
-      do throws(StoreError) { reader = try LedgerReader(ledger, durations: durations) } catch {
+      do throws(LedgerError) { reader = try LedgerReader(ledger, durations: durations) } catch {
         throw .store(error)
       }
     }
@@ -138,10 +138,10 @@ final class MirrorWorker {
   }
 
   private func journal<Value>(
-    _ body: (JournalReader) throws(StoreError) -> Value
+    _ body: (JournalReader) throws(LedgerError) -> Value
   ) throws(MirrorError) -> Value {
     guard let reader else { throw .notReady }
-    do throws(StoreError) { return try body(reader.journal) } catch { throw .store(error) }
+    do throws(LedgerError) { return try body(reader.journal) } catch { throw .store(error) }
   }
 
   // MARK: Filling
@@ -164,11 +164,11 @@ final class MirrorWorker {
     case .unknown: throw .lost("its place in the journal was lost with sinks.sqlite")
     case .proven: break
     }
-    let id = try journal { (journal) throws(StoreError) in try journal.journalId() }
+    let id = try journal { (journal) throws(LedgerError) in try journal.journalId() }
     guard journalId == id else { throw .lost("its tables are of another journal") }
     // Another daemon of a shared journal was further, and this copy follows.
     guard ledger.copy == nil || state.seq <= ledger.foldedHead.seq else { throw .notReady }
-    let hash = try journal { (journal) throws(StoreError) in
+    let hash = try journal { (journal) throws(LedgerError) in
       state.seq == 0 ? Head.empty.hash : try journal.hash(at: state.seq)
     }
     guard hash == state.hash else {
@@ -197,7 +197,7 @@ final class MirrorWorker {
       last = end.key
     }
     try fillEvents(tables, through: head.seq, generation)
-    let id = try journal { (journal) throws(StoreError) in try journal.journalId() }
+    let id = try journal { (journal) throws(LedgerError) in try journal.journalId() }
     let filled = MirrorTables.State(
       generation: generation, journalId: id, fold: fold, seq: head.seq, hash: head.hash)
     try tables.atomically(state) { () throws(MirrorError) in try tables.set(filled) }
@@ -212,7 +212,7 @@ final class MirrorWorker {
     var seq: Int64 = 0
     while seq < last {
       guard !running.cancellation.isRequested else { throw .stopped }
-      let events = try journal { (journal) throws(StoreError) in
+      let events = try journal { (journal) throws(LedgerError) in
         try journal.eventKeys(after: seq, through: last, limit: Self.eventBatch)
       }
       guard let end = events.last else { return }
@@ -228,11 +228,11 @@ final class MirrorWorker {
   /// Writes the next events and the rows of their customers, which may already have later ones.
   private func move(_ tables: MirrorTables, _ state: MirrorTables.State) throws(MirrorError) {
     let head = ledger.foldedHead
-    let events = try journal { (journal) throws(StoreError) in
+    let events = try journal { (journal) throws(LedgerError) in
       try journal.eventKeys(after: state.seq, through: head.seq, limit: Self.eventBatch)
     }
     guard let end = events.last else { throw .notReady }
-    let hash = try journal { (journal) throws(StoreError) in try journal.hash(at: end.seq) }
+    let hash = try journal { (journal) throws(LedgerError) in try journal.hash(at: end.seq) }
     let rows = try read { (reader) throws(LedgerReader.Failure) in
       try reader.mirroredRows(of: Set(events.compactMap(\.stream)))
     }
@@ -267,7 +267,7 @@ final class MirrorWorker {
       let names = try tables.accounts(
         after: last, state.generation, limit: Self.accountBatch)
       guard let end = names.last else { break }
-      let gone = try journal { (journal) throws(StoreError) in
+      let gone = try journal { (journal) throws(LedgerError) in
         var gone: [String] = []
         for name in names where try !journal.hasAccount(name) { gone.append(name) }
         return gone

@@ -13,17 +13,17 @@ extension DeliveryWorker {
   private static let drift: Int64 = 1000
 
   /// Takes over what was known of the clock before a restart, as the machine was not started since.
-  func openClock(_ files: Files) throws(StoreError) {
+  func openClock(_ files: Files) throws(LedgerError) {
     clock = ClockWatch(offset: try files.store.clockOffset(boot: try boot()))
     try files.store.forgetTold()
   }
 
-  private func boot() throws(StoreError) -> [UInt8] {
-    try mapError(StoreError.init, try Boot.id())
+  private func boot() throws(LedgerError) -> [UInt8] {
+    try Boot.id()
   }
 
   /// Looks whether the clock was set, and takes over what another process announced.
-  func tellTime(_ files: Files) throws(StoreError) {
+  func tellTime(_ files: Files) throws(LedgerError) {
     let (before, now) = (clock, Clock.now())
     clock.look(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
     if clock.isStepped != before.isStepped { logClock() }
@@ -37,18 +37,19 @@ extension DeliveryWorker {
     }
     guard let (time, submitted) = awaited, meter.answeredCount >= submitted else { return }
     (lookedAt, awaited) = (time, nil)
-    do throws(StoreError) {
+    do throws(LedgerError) {
       if let count = try files.store.takeAnnouncement(at: now) {
         Log.write(.info, "recalculations_announced", [("customers", .integer(count))])
       }
-    } catch .corrupt(let what) {
-      StoreErrors.record(.sinks, "recalculations_not_read", [("error", .string(what))])
+    } catch {
+      guard error.code == .corrupt else { throw error }
+      StoreErrors.record(.sinks, "recalculations_not_read", [("error", .string(error.detail))])
     }
   }
 
   /// The time until which a sink was told everything that is done with an event. Milliseconds since
   /// 1970.
-  func clock(at seq: Int64, _ files: Files) throws(StoreError) -> Int64 {
+  func clock(at seq: Int64, _ files: Files) throws(LedgerError) -> Int64 {
     (try files.reader.journal.receivedAt(seq) ?? 1) - 1
   }
 

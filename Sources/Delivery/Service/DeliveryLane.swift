@@ -25,7 +25,7 @@ struct DeliveryLane {
 
   init(
     _ sink: Configuration.Sink, _ record: SinkRecord, _ store: SinkStore
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     (id, self.sink, self.record) = (record.id, sink, record)
     filter = MessageFilter(sink, only: record.only)
     let mark = SinkMachine.Mark(seq: record.seq, hash: record.hash, clock: record.clock)
@@ -91,7 +91,7 @@ struct DeliveryLane {
   /// - Throws: what SQLite reports.
   mutating func fill(
     _ files: DeliveryWorker.Files, through head: Int64, _ sweep: MessageOrder.Sweep?
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     self.head = head
     let (room, last, fed) = (machine.room, last(head), machine.fed)
     guard room > 0 else { return false }
@@ -109,7 +109,7 @@ struct DeliveryLane {
             place: .event(seq: event.seq), stream: event.stream, receivedAt: event.receivedAt,
             after: fed), seq: event.seq, hash: event.hash, isWanted: filter.passes(event))
       }, reachesHead: events.last?.seq ?? last == last, from: fed, sweep
-    ) { (after, through, limit) throws(StoreError) in
+    ) { (after, through, limit) throws(LedgerError) in
       try files.moments(filter, after: after, through: through, limit)
     }
     machine.feed(piece.messages, through: piece.through)

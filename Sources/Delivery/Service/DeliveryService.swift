@@ -38,10 +38,10 @@ public final class DeliveryService: Sendable {
   /// - Parameters:
   ///   - version: of this program, for the receivers.
   ///   - configuration: the configuration of now; read again after `reload`.
-  /// - Throws: `PlatformError` if the thread cannot be started.
+  /// - Throws: `LedgerError` if the thread cannot be started.
   public static func start(
     _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration
-  ) throws(PlatformError) -> DeliveryService {
+  ) throws(LedgerError) -> DeliveryService {
     let service = DeliveryService(ledger, version: version, configuration: configuration)
     let wakeup = service.wakeup
     ledger.onCommit { wakeup.signal() }

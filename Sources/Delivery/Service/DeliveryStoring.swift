@@ -23,7 +23,7 @@ extension DeliveryWorker {
     }
     storedAt = now
     guard !unstored.isEmpty || !removed.isEmpty else { return }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try files.store.commit(unstored, removing: removed)
       unstored = []
       for id in removed { lanes[id] = nil }
@@ -57,7 +57,7 @@ extension DeliveryWorker {
   /// The record of a sink that is new in the configuration: it begins where that says.
   func newRecord(
     _ sink: Configuration.Sink, _ files: Files
-  ) throws(StoreError) -> SinkRecord {
+  ) throws(LedgerError) -> SinkRecord {
     let (now, head) = (Clock.now(), try files.reader.journal.head())
     var record = SinkRecord(
       SinkRecord.ID(sink.name), seq: head.seq, hash: head.hash, clock: now, state: "on",
@@ -85,7 +85,7 @@ extension DeliveryWorker {
   }
 
   /// Adds a sink or a replay that was just recorded.
-  func add(_ record: SinkRecord, _ sink: Configuration.Sink, _ files: Files) throws(StoreError) {
+  func add(_ record: SinkRecord, _ sink: Configuration.Sink, _ files: Files) throws(LedgerError) {
     unstored.append(SinkStore.Change(record))
     lanes[record.id] = try DeliveryLane(sink, record, files.store)
   }

@@ -82,7 +82,7 @@ final class DeliveryWorker {
         service.wakeup.wait(milliseconds: Int32(Self.idle))
         continue
       }
-      do throws(StoreError) { try turn() } catch {
+      do throws(LedgerError) { try turn() } catch {
         StoreErrors.record(.sinks, "delivery_failed", [("error", .string(error.description))])
         close()
         cancellation.wait(milliseconds: Self.idle)
@@ -103,7 +103,7 @@ final class DeliveryWorker {
     for (_, completion) in service.takeCommands() { completion(outcome) }
   }
 
-  private func turn() throws(StoreError) {
+  private func turn() throws(LedgerError) {
     turnedAt = Clock.monotonicNanoseconds()
     service.wakeup.clear()
     let files = try open()
@@ -123,7 +123,7 @@ final class DeliveryWorker {
     publish(at: Clock.now())
   }
 
-  private func open() throws(StoreError) -> Files {
+  private func open() throws(LedgerError) -> Files {
     if let files { return try reopened(files) }
     let ledger = service.ledger
     let durations = ledger.durations
@@ -141,13 +141,13 @@ final class DeliveryWorker {
     return opened
   }
 
-  private func reader(_ durations: [String: Int64]) throws(StoreError) -> LedgerReader {
+  private func reader(_ durations: [String: Int64]) throws(LedgerError) -> LedgerReader {
     try LedgerReader(
       service.ledger, durations: durations, reusesSnapshot: true, isPassing: true)
   }
 
   /// Files whose reader knows the durations that are configured now.
-  private func reopened(_ files: Files) throws(StoreError) -> Files {
+  private func reopened(_ files: Files) throws(LedgerError) -> Files {
     let durations = service.ledger.durations
     guard durations != files.durations else { return files }
     let reader = try reader(durations)
@@ -160,7 +160,7 @@ final class DeliveryWorker {
 
   // MARK: Configuration
 
-  private func adoptConfiguration(_ files: Files) throws(StoreError) {
+  private func adoptConfiguration(_ files: Files) throws(LedgerError) {
     let current = service.configuration().sinks
     try adoptMirrors(files)
     guard current != sinks else { return }
@@ -181,7 +181,7 @@ final class DeliveryWorker {
   /// A sink as it was stored; one whose place is none of this journal is lost.
   private func lane(
     _ sink: Configuration.Sink, _ stored: SinkRecord, _ files: Files
-  ) throws(StoreError) -> DeliveryLane {
+  ) throws(LedgerError) -> DeliveryLane {
     var record = stored
     if record.state != SinkMachine.Condition.lost.rawValue,
       try files.reader.journal.hash(at: record.seq) != record.hash
@@ -210,7 +210,7 @@ final class DeliveryWorker {
   // MARK: Sending
 
   /// Reads ahead and sends. Returns whether more can be read at once.
-  private func advance(_ files: Files) throws(StoreError) -> Bool {
+  private func advance(_ files: Files) throws(LedgerError) -> Bool {
     let now = Clock.now()
     guard !isBlocked else { return false }
     let head = service.ledger.foldedHead.seq
@@ -228,7 +228,7 @@ final class DeliveryWorker {
       defer { lanes[id] = lane }
       if lane.isWaiting(at: now) { continue }
       let before = lane.machine.fed.seq
-      do throws(StoreError) {
+      do throws(LedgerError) {
         if try lane.fill(files, through: head, sweep) { hasMore = true }
       } catch .busy {
         // The rows were replaced just now.
@@ -396,7 +396,7 @@ extension DeliveryWorker {
   ///
   /// - Returns: false while this copy may lack events that are done with.
   /// - Throws: what SQLite reports.
-  private func takeOver(_ files: Files) throws(StoreError) -> Bool {
+  private func takeOver(_ files: Files) throws(LedgerError) -> Bool {
     let duties = service.ledger.duties
     guard let epoch = duties.epoch(.sinks) else { return false }
     guard epoch != holding else { return true }
@@ -419,7 +419,7 @@ extension DeliveryWorker {
     return copy.millisecondsBehind < (now - since) / 1_000_000
   }
 
-  private func isPlaced(_ files: Files) throws(StoreError) -> Bool {
+  private func isPlaced(_ files: Files) throws(LedgerError) -> Bool {
     if placing == .wanted {
       store(at: Clock.now(), isLast: true)
       guard !isBlocked else { return false }
@@ -432,7 +432,7 @@ extension DeliveryWorker {
   }
 
   /// Says in the table of duties where each sink is.
-  func leavePlaces(_ files: Files) throws(StoreError) {
+  func leavePlaces(_ files: Files) throws(LedgerError) {
     guard service.ledger.copy != nil else { return }
     try positions.update(from: files.store, files.reader.journal)
     service.ledger.duties.save(positions.bytes, of: .sinks)
@@ -442,7 +442,7 @@ extension DeliveryWorker {
 /// Mirrors, as operators see them: like sinks, though each has a thread and a cursor of its own in
 /// its database. Here is only stored that the folder has one, and whether it is paused.
 extension DeliveryWorker {
-  private func adoptMirrors(_ files: Files) throws(StoreError) {
+  private func adoptMirrors(_ files: Files) throws(LedgerError) {
     let current = service.configuration().mirrors
     guard current != mirrors else { return }
     let records = try files.store.sinks()
@@ -530,10 +530,10 @@ extension DeliveryWorker {
     /// The first moments after a time, through another, in order: what time alone changes, and what
     /// was announced after another fold.
     ///
-    /// - Throws: `StoreError.busy` while the rows do not know them, otherwise what SQLite reports.
+    /// - Throws: `LedgerError.busy` while the rows do not know them, otherwise what SQLite reports.
     func moments(
       _ filter: MessageFilter, after time: Int64, through last: Int64, _ limit: Int
-    ) throws(StoreError) -> [MessageOrder.Moment] {
+    ) throws(LedgerError) -> [MessageOrder.Moment] {
       var found: [MessageOrder.Moment] = []
       if filter.wantsQuarantine {
         let arrivals = try reader.journal.quarantineArrivals(
@@ -561,7 +561,7 @@ extension DeliveryWorker {
 
     private func turns(
       after time: Int64, through last: Int64, _ limit: Int
-    ) throws(StoreError) -> [Turn] {
+    ) throws(LedgerError) -> [Turn] {
       let turns: [Turn]?
       do throws(LedgerReader.Failure) {
         turns = try reader.turns(after: time, through: last, limit: limit)

@@ -13,7 +13,7 @@ extension DeliveryWorker {
   func perform(
     _ command: SinkCommand, _ files: Files,
     _ completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
-  ) throws(StoreError) -> SinkCommand.Outcome? {
+  ) throws(LedgerError) -> SinkCommand.Outcome? {
     let id = SinkRecord.ID(command.name)
     guard let sink = lanes[id]?.sink else { return performMirror(command) }
     let now = Clock.now()
@@ -38,7 +38,7 @@ extension DeliveryWorker {
 
   private func resume(
     _ id: SinkRecord.ID, _ command: SinkCommand, _ files: Files, at now: Int64
-  ) throws(StoreError) -> SinkCommand.Outcome? {
+  ) throws(LedgerError) -> SinkCommand.Outcome? {
     if let from = command.from {
       guard let mark = try mark(from, files, at: now) else { return Self.noPlace }
       lanes[id]?.machine.resume(at: mark, now: now)
@@ -66,7 +66,7 @@ extension DeliveryWorker {
   /// The place before the first event to send; nil if there is none such.
   private func mark(
     _ text: String, _ files: Files, at now: Int64
-  ) throws(StoreError) -> SinkMachine.Mark? {
+  ) throws(LedgerError) -> SinkMachine.Mark? {
     var seq: Int64
     var beginning: [UInt8]?
     var clock: Int64?
@@ -99,7 +99,7 @@ extension DeliveryWorker {
 
   private func retry(
     _ id: SinkRecord.ID, _ command: SinkCommand, _ files: Files, _ now: Int64
-  ) throws(StoreError) -> Int64 {
+  ) throws(LedgerError) -> Int64 {
     guard command.dead else {
       let place = command.seq.map { SinkMachine.Place.event(seq: $0) }
       return Int64(lanes[id]?.machine.retry(place, at: now) ?? 0)
@@ -110,7 +110,7 @@ extension DeliveryWorker {
   /// Sends again what was given up: messages about the events of a range, or all.
   private func revive(
     _ id: SinkRecord.ID, _ range: ClosedRange<Int64>?, _ files: Files, _ now: Int64
-  ) throws(StoreError) -> Int64 {
+  ) throws(LedgerError) -> Int64 {
     let dead = try files.store.dead(id, limit: Self.reviveLimit)
       .filter { record in range.map { $0.contains(record.seq ?? 0) } ?? true }
     guard let mark = lanes[id]?.machine.mark else { return 0 }
@@ -128,7 +128,7 @@ extension DeliveryWorker {
 
   private func replay(
     _ sink: Configuration.Sink, _ command: SinkCommand, _ files: Files, at now: Int64
-  ) throws(StoreError) -> SinkCommand.Outcome {
+  ) throws(LedgerError) -> SinkCommand.Outcome {
     guard let mark = try mark(command.from ?? "start", files, at: now) else {
       return Self.noPlace
     }
@@ -160,7 +160,7 @@ extension DeliveryWorker {
 
   private func description(
     _ id: SinkRecord.ID, _ files: Files, at now: Int64
-  ) throws(StoreError) -> JSONValue {
+  ) throws(LedgerError) -> JSONValue {
     let dead = try files.store.dead(id, limit: Self.listed)
     let held = lanes[id].map { $0.machine.held.first(Self.listed).map { HeldRecord($0) } } ?? []
     let replays = lanes.keys.sorted().filter { $0.name == id.name && $0.replay > 0 }

@@ -62,8 +62,8 @@ final class Reactor<Handler: RequestHandler> {
   private static var wakeupToken: UInt64 { .max }
   private static var firstListenerToken: UInt64 { .max - 16 }
 
-  /// - Throws: `PlatformError` when the kernel refuses the epoll instance or a descriptor in it.
-  init(_ group: ReactorGroup, queue: ReactorQueue, handler: Handler) throws(PlatformError) {
+  /// - Throws: `LedgerError` when the kernel refuses the epoll instance or a descriptor in it.
+  init(_ group: ReactorGroup, queue: ReactorQueue, handler: Handler) throws(LedgerError) {
     self.group = group
     self.queue = queue
     self.handler = handler
@@ -164,8 +164,8 @@ extension Reactor {
   /// Part of what `DescriptorBudget` reserves.
   private static var maximumRejected: Int { 16 }
 
-  /// - Throws: `PlatformError` when the user may watch no more descriptors.
-  private func listen() throws(PlatformError) {
+  /// - Throws: `LedgerError` when the user may watch no more descriptors.
+  private func listen() throws(LedgerError) {
     for (index, listener) in group.listeners.enumerated() {
       try epoll.add(
         listener.descriptor, token: Self.firstListenerToken + UInt64(index), .exclusiveRead)

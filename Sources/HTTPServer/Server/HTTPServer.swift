@@ -37,7 +37,7 @@ public final class HTTPServer: Sendable {
     var threads: [Thread] = []
     var failure: HTTPServerError?
     for (index, queue) in group.queues.enumerated() {
-      do throws(PlatformError) {
+      do throws(LedgerError) {
         threads.append(
           try Thread.start("http-\(index)") { runReactor(group, queue, handler, starts) })
       } catch {
@@ -64,7 +64,7 @@ public final class HTTPServer: Sendable {
       _ = starts.enqueue(.handler(error))
       return
     }
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       let reactor = try Reactor(group, queue: queue, handler: handler)
       _ = starts.enqueue(nil)
       reactor.run()
@@ -106,16 +106,16 @@ public final class HTTPServer: Sendable {
     let text = configuration.listen
     guard let address = ListenAddress(text) else { throw .listenAddress(text) }
     var listeners: [Listener] = []
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       listeners.append(try .tcp(host: address.host, port: address.port))
     } catch {
-      throw error.isAddressInUse ? .addressInUse(text) : .addressRefused(text, error)
+      throw error.number == EADDRINUSE ? .addressInUse(text) : .addressRefused(text, error)
     }
     guard let path = configuration.socketPath else { return listeners }
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       listeners.append(try .unix(path: path))
     } catch {
-      throw error.isAddressInUse ? .socketInUse(path) : .socketRefused(path, error)
+      throw error.number == EADDRINUSE ? .socketInUse(path) : .socketRefused(path, error)
     }
     return listeners
   }
@@ -132,13 +132,5 @@ public final class HTTPServer: Sendable {
   /// Returns when the server has been drained.
   public func join() {
     for thread in threads { thread.join() }
-  }
-}
-
-extension PlatformError {
-  fileprivate var isAddressInUse: Bool {
-    switch self {
-    case .system(_, let code): code == EADDRINUSE
-    }
   }
 }

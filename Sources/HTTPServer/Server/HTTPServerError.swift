@@ -7,15 +7,15 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
   case addressInUse(String)
   /// The kernel refused the address: it is not one of this machine's, the port needs privileges, or
   /// the like.
-  case addressRefused(String, PlatformError)
+  case addressRefused(String, LedgerError)
   case socketInUse(String)
-  case socketRefused(String, PlatformError)
+  case socketRefused(String, LedgerError)
   /// A trusted proxy is not an IP address.
   case trustedProxy(String)
   /// The hard limit on open files is below `least`; with `all`, every connection has its place.
   case fewDescriptors(limit: Int, least: Int, all: Int)
   /// The kernel has no thread or descriptor left.
-  case resources(PlatformError)
+  case resources(LedgerError)
   /// The closure that makes handlers threw.
   case handler(any Error)
 
@@ -28,11 +28,12 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
       "cannot listen on \(text): another process uses it; stop that process "
         + "(`ss -ltnp` shows which) or choose another port"
     case .addressRefused(let text, let error):
-      "cannot listen on \(text): \(error); choose an address of this machine and a port above 1023"
+      "cannot listen on \(text): \(error.detail); choose an address of this machine and a port "
+        + "above 1023"
     case .socketInUse(let path):
       "cannot listen on \(path): another process uses it; stop that process or choose another path"
     case .socketRefused(let path, let error):
-      "cannot listen on \(path): \(error); choose a path of at most 107 bytes in a folder "
+      "cannot listen on \(path): \(error.detail); choose a path of at most 107 bytes in a folder "
         + "that this user may write to"
     case .trustedProxy(let text):
       "trusted proxy \"\(text)\" is not an IP address: write one such as 10.0.0.7 or ::1"
@@ -40,7 +41,7 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
       "cannot start: this process may open \(limit) files, and needs at least \(least), or \(all) "
         + "for all connections; raise the limit (`ulimit -n \(all)`, or LimitNOFILE= in the unit)"
     case .resources(let error):
-      "cannot start: \(error); raise the limits of this user (`ulimit -a`)"
+      "cannot start: \(error.detail); raise the limits of this user (`ulimit -a`)"
     case .handler(let error): "cannot start: \(error)"
     }
   }

@@ -43,11 +43,11 @@ extension Configuration {
       guard let passwordFile else { return nil }
       let location = "\(file): sharedJournal"
       let bytes: [UInt8]
-      do throws(PlatformError) {
+      do throws(LedgerError) {
         bytes = try DurableFile.read(passwordFile, limit: 16_384)
       } catch {
         throw ConfigurationError(
-          "\(location): \(error)", next: "check the path and its permissions")
+          "\(location): \(error.detail)", next: "check the path and its permissions")
       }
       guard (try? DurableFile.isPrivate(passwordFile)) == true else {
         throw ConfigurationError(

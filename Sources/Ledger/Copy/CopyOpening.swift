@@ -33,23 +33,23 @@ struct CopyOpening {
     shared = access.open()
   }
 
-  /// - Throws: what `Journal.open` throws; `StoreError.shared` if the folder is empty and the
-  ///   shared journal cannot be reached in 10 s, if its schema is newer, or if what it has
+  /// - Throws: what `Journal.open` throws; an error of the shared journal if the folder is empty
+  ///   and the shared journal cannot be reached in 10 s, if its schema is newer, or if what it has
   ///   forgotten cannot be appended again now.
-  func open(_ lock: borrowing FolderLock) throws(StoreError) -> (Journal, CopyWriter) {
+  func open(_ lock: borrowing FolderLock) throws(LedgerError) -> (Journal, CopyWriter) {
     var journal = try openJournal(lock)
     var writer = CopyWriter(shared, journal, access, status, pause: pause)
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try writer.verify(by: Deadline(milliseconds: Self.limit))
     } catch {
-      switch error {
-      case .shared(.diverged):
+      switch error.code {
+      case .sharedDiverged:
         try CopyRepair(folder: ledger.folder, shared: shared, now: now).setAside(journal)
         status.regressions.add(1)
         journal = try openJournal(lock)
         writer = CopyWriter(shared, journal, access, status, pause: pause)
-      case .shared(.newer), .shared(.otherRoots): throw error
-      case .shared:
+      case .sharedNewer, .sharedOtherRoots: throw error
+      case _ where error.isOfSharedJournal:
         status.record(error)
         return (journal, writer)
       default: throw error
@@ -59,18 +59,18 @@ struct CopyOpening {
     return (journal, writer)
   }
 
-  private func openJournal(_ lock: borrowing FolderLock) throws(StoreError) -> Journal {
+  private func openJournal(_ lock: borrowing FolderLock) throws(LedgerError) -> Journal {
     let isThere = try ledger.folder.hasJournal()
     let journal = try Journal.open(
       ledger.folder, lock: lock, now: now, sharing: ledger.dictionary,
       decodingWith: { try? JournaledNotification.foldEvent($0) },
-      sharedId: { (own) throws(StoreError) in try self.sharedId(own, hasCopy: isThere) })
+      sharedId: { (own) throws(LedgerError) in try self.sharedId(own, hasCopy: isThere) })
     if let roots = access.trustRoots {
       // The configuration's roots were read, so they are certificates.
       guard let proof = try? TailProof(roots) else { throw .sql("a root is not a certificate") }
       journal.followedProof = proof.followed
       let folder = ledger.folder
-      try journal.proveAgain { () throws(StoreError) in try ProjectionList.discard(folder) }
+      try journal.proveAgain { () throws(LedgerError) in try ProjectionList.discard(folder) }
     }
     return journal
   }
@@ -79,28 +79,30 @@ struct CopyOpening {
   ///
   /// A copy that is there keeps its own while the shared journal cannot be used, and is checked
   /// later. A new one cannot begin without it: what is only broken off is tried again.
-  private func sharedId(_ own: [UInt8], hasCopy: Bool) throws(StoreError) -> [UInt8] {
+  private func sharedId(_ own: [UInt8], hasCopy: Bool) throws(LedgerError) -> [UInt8] {
     let deadline = Deadline(milliseconds: Self.limit)
     while true {
-      do throws(SharedJournalError) {
+      do throws(LedgerError) {
         return try shared.identify(own, by: deadline)
       } catch {
-        switch error {
-        case .notNow where hasCopy, .unknown where hasCopy, .refused where hasCopy: return own
-        case .notNow, .unknown:
-          status.record(.shared(error))
+        switch error.code {
+        case .sharedNotNow where hasCopy, .sharedUnknown where hasCopy,
+          .sharedRefused where hasCopy:
+          return own
+        case .sharedNotNow, .sharedUnknown:
+          status.record(error)
           pause(100)
-          if deadline.hasPassed { throw .shared(error) }
-        case .refused, .diverged, .newer, .otherRoots, .broken: throw .shared(error)
+          if deadline.hasPassed { throw error }
+        default: throw error
         }
       }
     }
   }
 
   /// Follows as far as the time of a start allows, and puts back what was forgotten.
-  private func follow(_ journal: Journal, _ writer: CopyWriter) throws(StoreError) {
+  private func follow(_ journal: Journal, _ writer: CopyWriter) throws(LedgerError) {
     let pending = try CopyRepair.pending(ledger.folder)
-    do throws(StoreError) {
+    do throws(LedgerError) {
       // What is put back is judged by a copy that has everything.
       let limit = pending.isEmpty ? Self.limit : Int64.max / 2_000_000
       try writer.poll(isDue: true, within: limit)

@@ -30,7 +30,7 @@ struct CopyRepair {
   // MARK: Putting aside
 
   /// Closes a copy and moves its journal out of the way.
-  func setAside(_ journal: Journal) throws(StoreError) {
+  func setAside(_ journal: Journal) throws(LedgerError) {
     let head = journal.head.seq
     let common = try commonSeq(journal)
     try journal.close()
@@ -39,15 +39,12 @@ struct CopyRepair {
     let aside = DataFolder(
       path: "\(folder.path)/\(Self.prefix)\(now).\(common)\(Self.pendingSuffix)")
     try aside.create()
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      // The journal was closed, so nothing of it is in another file.
-      guard try DurableFile.size(folder.journalWAL) ?? 0 == 0 else { return }
-      try DurableFile.remove(folder.journalWAL)
-      try DurableFile.remove(folder.journal + "-shm")
-      try DurableFile.rename(folder.journal, to: aside.journal)
-      try DurableFile.syncFolder(of: folder.journal)
-    }
-    guard try !folder.hasJournal() else { throw .busy }
+    // The journal was closed, so nothing of it is in another file.
+    guard try DurableFile.size(folder.journalWAL) ?? 0 == 0 else { throw .busy }
+    try DurableFile.remove(folder.journalWAL)
+    try DurableFile.remove(folder.journal + "-shm")
+    try DurableFile.rename(folder.journal, to: aside.journal)
+    try DurableFile.syncFolder(of: folder.journal)
     Log.write(
       .error, "shared_journal_regressed",
       [
@@ -58,41 +55,39 @@ struct CopyRepair {
   }
 
   /// The last event that the copy and the shared journal both have, found by halving.
-  private func commonSeq(_ journal: Journal) throws(StoreError) -> Int64 {
+  private func commonSeq(_ journal: Journal) throws(LedgerError) -> Int64 {
     var (known, unknown) = (Int64(0), journal.head.seq + 1)
     while unknown - known > 1 {
       let middle = known + (unknown - known) / 2
-      let theirs = try mapError(
-        StoreError.shared,
-        try shared.hash(at: middle, by: Deadline(milliseconds: Self.limit)))
+      let theirs = try shared.hash(at: middle, by: Deadline(milliseconds: Self.limit))
       if try theirs == journal.hash(at: middle) { known = middle } else { unknown = middle }
     }
     return known
   }
 
-  private func writeForgotten(after seq: Int64, to path: String) throws(StoreError) {
+  private func writeForgotten(after seq: Int64, to path: String) throws(LedgerError) {
     let reader = try JournalReader.open(folder)
     defer { reader.close() }
     var last = seq
     let head = try reader.head().seq
-    let file = try mapError(StoreError.init, try AtomicFileWriter(path))
+    let file = try AtomicFileWriter(path)
     while last < head {
       let batch = try reader.events(after: last, limit: 500)
       guard let end = batch.last else { break }
       let arrivals = try reader.arrivals(in: last + 1...end.seq)
       for event in batch {
-        try mapError(StoreError.init, try file.write(EventLine.of(event, arrivals[event.seq])))
+        try file.write(EventLine.of(event, arrivals[event.seq]))
       }
       last = end.seq
     }
-    try mapError(StoreError.init, try file.finish())
+    try file.finish()
   }
 
   // MARK: Putting back
 
   /// The journals that were put aside and not put back yet, the oldest first.
-  static func pending(_ folder: DataFolder) throws(StoreError) -> [Aside] {
-    let names = try mapError(StoreError.init, try FolderListing.names(folder.path)).sorted()
+  static func pending(_ folder: DataFolder) throws(LedgerError) -> [Aside] {
+    let names = try FolderListing.names(folder.path).sorted()
     var found: [Aside] = []
     for name in names where name.hasPrefix(prefix) && name.hasSuffix(pendingSuffix) {
       let parts = name.split(separator: ".")
@@ -110,15 +105,15 @@ struct CopyRepair {
   /// Appends to the shared journal what an aside journal has and it has not.
   static func putBack(
     _ aside: Aside, _ journal: Journal, _ writer: CopyWriter
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let reader = try JournalReader.open(aside.folder)
     defer { reader.close() }
     var count = 0
     func put(
       _ submissions: [Submission], _ accounts: [ForgottenAccount] = [],
       _ held: [HeldEvidence] = []
-    ) throws(StoreError) {
-      count += try writer.write(by: Deadline(milliseconds: limit)) { (ship) throws(StoreError) in
+    ) throws(LedgerError) {
+      count += try writer.write(by: Deadline(milliseconds: limit)) { (ship) throws(LedgerError) in
         try journal.putBack(submissions, accounts: accounts, held: held, shipping: ship)
       }.result
     }
@@ -140,10 +135,8 @@ struct CopyRepair {
       try put([], [], held)
       id = last.id
     }
-    try mapError(
-      StoreError.init,
-      try DurableFile.rename(
-        aside.folder.path, to: String(aside.folder.path.dropLast(pendingSuffix.count))))
+    try DurableFile.rename(
+      aside.folder.path, to: String(aside.folder.path.dropLast(pendingSuffix.count)))
     Log.write(.info, "forgotten_put_back", [("events", .integer(Int64(count)))])
   }
 }

@@ -8,7 +8,7 @@ public final class CopyStatus: Sendable {
   private struct State {
     /// When the copy last had everything, nanoseconds of the monotonic clock; nil if never.
     var wholeAt: Int64?
-    var failure: StoreError?
+    var failure: LedgerError?
     var faults = CopyFaults.none
   }
 
@@ -37,7 +37,7 @@ public final class CopyStatus: Sendable {
 
   /// The shared journal could not be used or followed. Logged once until it can be, or fails in
   /// another way.
-  func record(_ failure: StoreError) {
+  func record(_ failure: LedgerError) {
     let isNew = state.withLock { state in
       defer { state.failure = failure }
       return state.failure != failure
@@ -54,13 +54,14 @@ public final class CopyStatus: Sendable {
   }
 
   /// Why the shared journal cannot be used; nil while it can.
-  public var failure: StoreError? { state.withLock { $0.failure } }
+  public var failure: LedgerError? { state.withLock { $0.failure } }
 
   /// Whether notifications should be sent here: the copy has had everything within the last minute,
   /// and nothing keeps it from following that does not pass by itself.
   public var isReady: Bool {
     let (isKnown, failure) = state.withLock { ($0.wholeAt != nil, $0.failure) }
-    return isKnown && failure?.passes ?? true && millisecondsBehind < Self.readyMilliseconds
+    let passes = [nil, .sharedNotNow, .sharedUnknown].contains(failure?.code)
+    return isKnown && passes && millisecondsBehind < Self.readyMilliseconds
   }
 
   /// What was followed and is not taken for what it says.
@@ -89,15 +90,5 @@ extension CopyFaults {
       ("broken_events", .integer(brokenEvents)), ("unproven_events", .integer(unprovenEvents)),
       ("skipped_notes", .integer(skippedNotes)), ("next", .string(Self.next)),
     ]
-  }
-}
-
-extension StoreError {
-  /// Whether the shared journal may be usable soon without anyone's help.
-  fileprivate var passes: Bool {
-    switch self {
-    case .shared(.notNow), .shared(.unknown): true
-    default: false
-    }
   }
 }

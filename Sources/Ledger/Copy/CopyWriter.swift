@@ -71,17 +71,17 @@ final class CopyWriter {
   ///   - mustTouch: whether a result that wrote nothing may only be answered once a later commit is
   ///     known to be durable, given the head of the last such commit.
   ///   - body: may be called several times, each time as if it had not been called before.
-  /// - Throws: `StoreError.shared` if the shared journal could not be written by the deadline, or
-  ///   refuses; otherwise what the journal throws. Nothing was written then, or what was written is
-  ///   followed later.
+  /// - Throws: an error of the shared journal if the shared journal could not be written by the
+  ///   deadline, or refuses; otherwise what the journal throws. Nothing was written then, or what
+  ///   was written is followed later.
   func write<Result>(
     by deadline: Deadline,
     mustTouch: @escaping (Result, JournalPosition) -> Bool = { _, _ in false },
-    _ body: (@escaping Journal.Shipper<Result>) throws(StoreError) -> Result
-  ) throws(StoreError) -> Written<Result> {
+    _ body: (@escaping Journal.Shipper<Result>) throws(LedgerError) -> Result
+  ) throws(LedgerError) -> Written<Result> {
     var pending: Pending<Result>?
     while true {
-      do throws(StoreError) {
+      do throws(LedgerError) {
         try takeHead(by: deadline) { [self] tail in find(&pending, in: tail) }
         let followed = journal.head.seq
         if let found = pending, isCommitted(found) {
@@ -90,7 +90,7 @@ final class CopyWriter {
           return Written(result: found.result, followedThrough: followed, isFollowed: true)
         }
         pending = nil
-        let result = try body { (shipment, result) throws(StoreError) in
+        let result = try body { (shipment, result) throws(LedgerError) in
           try self.ship(shipment, result, by: deadline, mustTouch, &pending)
         }
         status.recordWhole()
@@ -106,29 +106,29 @@ final class CopyWriter {
   private func ship<Result>(
     _ shipment: Shipment, _ result: Result, by deadline: Deadline,
     _ mustTouch: (Result, JournalPosition) -> Bool, _ pending: inout Pending<Result>?
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     var shipment = shipment
     shipment.isTouched = confirmed.map { mustTouch(result, $0) } ?? true
     guard !shipment.isEmpty || shipment.isTouched else { return shared.abandon() }
-    do throws(SharedJournalError) {
+    do throws(LedgerError) {
       try shared.commit(shipment, by: deadline)
     } catch {
-      if case .unknown = error {
+      if error.code == .sharedUnknown {
         pending = Pending(
           head: shipment.head, before: shipment.after, result: result,
           hasCounts: shipment.hasCounts)
       }
-      throw .shared(error)
+      throw error
     }
     confirmed = shipment.head
   }
 
   /// A commit that changes nothing, so that all before it is known to be durable (T5).
-  private func touch(by deadline: Deadline) throws(StoreError) {
-    _ = try journal.append([]) { (shipment, _) throws(StoreError) in
+  private func touch(by deadline: Deadline) throws(LedgerError) {
+    _ = try journal.append([]) { (shipment, _) throws(LedgerError) in
       var shipment = shipment
       shipment.isTouched = true
-      try mapError(StoreError.shared, try self.shared.commit(shipment, by: deadline))
+      try self.shared.commit(shipment, by: deadline)
       self.confirmed = shipment.head
     }
     status.recordWhole()
@@ -137,17 +137,17 @@ final class CopyWriter {
   /// Waits before the next attempt.
   ///
   /// - Throws: the error, if there is none.
-  private func recover(from error: StoreError, by deadline: Deadline) throws(StoreError) {
-    guard case .shared(let failure) = error else { throw error }
+  private func recover(from error: LedgerError, by deadline: Deadline) throws(LedgerError) {
+    guard error.isOfSharedJournal else { throw error }
     status.record(error)
-    switch failure {
-    case .notNow: status.retries.add(1)
-    case .unknown:
+    switch error.code {
+    case .sharedNotNow: status.retries.add(1)
+    case .sharedUnknown:
       status.unknowns.add(1)
       // A later commit of this connection would say nothing about this one.
       shared.disconnect()
       confirmed = nil
-    case .diverged, .refused, .newer, .otherRoots, .broken: throw error
+    default: throw error
     }
     guard !deadline.hasPassed else { throw error }
     pause(Int32.random(in: 5...50))
@@ -179,11 +179,10 @@ final class CopyWriter {
   /// Takes the head while the copy has all that the shared journal has.
   private func takeHead(
     by deadline: Deadline, beforeFollowing observe: (JournalTail) -> Void
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try verify(by: deadline)
     while true {
-      let tail = try mapError(
-        StoreError.shared, try shared.begin(after: journal.position, by: deadline))
+      let tail = try shared.begin(after: journal.position, by: deadline)
       observe(tail)
       try follow(tail)
       if tail.isWhole { return }
@@ -191,23 +190,23 @@ final class CopyWriter {
     }
   }
 
+  private static let behind = LedgerError.sharedNotNow(state: "behind")
+
   /// Follows until the copy has all that the shared journal has, without taking the head.
   private func catchUp(
     by deadline: Deadline, beforeFollowing observe: (JournalTail) -> Void = { _ in }
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     while true {
-      let tail = try mapError(
-        StoreError.shared,
-        try shared.tail(after: journal.position, limit: JournalTail.limit, by: deadline))
+      let tail = try shared.tail(after: journal.position, limit: JournalTail.limit, by: deadline)
       observe(tail)
       try follow(tail)
       if tail.isWhole { return }
-      guard !deadline.hasPassed else { throw .shared(.notNow(state: "behind")) }
+      guard !deadline.hasPassed else { throw Self.behind }
     }
   }
 
-  private func follow(_ tail: JournalTail) throws(StoreError) {
-    do throws(StoreError) {
+  private func follow(_ tail: JournalTail) throws(LedgerError) {
+    do throws(LedgerError) {
       try journal.follow(tail)
     } catch {
       status.record(error)
@@ -220,53 +219,50 @@ final class CopyWriter {
   /// which another start would not mend.
   ///
   /// - Returns: `.diverged` only if this copy is no prefix of the shared journal.
-  private func judged(_ error: StoreError, by deadline: Deadline) -> StoreError {
-    guard error == .shared(.diverged) else { return error }
+  private func judged(_ error: LedgerError, by deadline: Deadline) -> LedgerError {
+    guard error == .sharedDiverged else { return error }
     isVerified = false
-    do throws(StoreError) { try verify(by: deadline) } catch { return error }
-    return .shared(.broken(state: "what is behind seq \(journal.head.seq) does not continue it"))
+    do throws(LedgerError) { try verify(by: deadline) } catch { return error }
+    return .sharedBroken(state: "what is behind seq \(journal.head.seq) does not continue it")
   }
 
   /// Checks, once after the start, that this is a copy of that shared journal and a prefix of it.
   ///
-  /// - Throws: `StoreError.shared`: `.diverged` if it is none.
-  func verify(by deadline: Deadline) throws(StoreError) {
+  /// - Throws: `.sharedDiverged` if it is none.
+  func verify(by deadline: Deadline) throws(LedgerError) {
     if isVerified { return }
     let own = journal.position
-    let (id, hashes) = try mapError(StoreError.shared) { () throws(SharedJournalError) in
-      (
-        try shared.identify(journal.journalId, by: deadline),
-        [
-          try shared.hash(at: own.seq, by: deadline),
-          try shared.notesHash(at: own.notes, by: deadline),
-          try shared.dictionaryHash(at: own.dictionary, by: deadline),
-        ]
-      )
-    }
+    let (id, hashes) = (
+      try shared.identify(journal.journalId, by: deadline),
+      [
+        try shared.hash(at: own.seq, by: deadline),
+        try shared.notesHash(at: own.notes, by: deadline),
+        try shared.dictionaryHash(at: own.dictionary, by: deadline),
+      ]
+    )
     guard id == journal.journalId else {
-      throw .shared(.refused(state: "it is another journal than that of this folder"))
+      throw .sharedRefused(state: "it is another journal than that of this folder")
     }
     try requireSameRoots(by: deadline)
     guard hashes == [own.hash, own.notesHash, try journal.lastDictionaryHash()] else {
-      throw .shared(.diverged)
+      throw .sharedDiverged
     }
     isVerified = true
     status.record(journal.faults)
   }
 
-  /// - Throws: `StoreError.shared(.otherRoots)` if the owner of the shared journal says that its
+  /// - Throws: `LedgerError.sharedOtherRoots` if the owner of the shared journal says that its
   ///   daemons trust others.
-  private func requireSameRoots(by deadline: Deadline) throws(StoreError) {
+  private func requireSameRoots(by deadline: Deadline) throws(LedgerError) {
     guard let own = access.trustRoots?.fingerprints else { return }
-    let agreed = try mapError(StoreError.shared, try shared.trustRoots(by: deadline))
+    let agreed = try shared.trustRoots(by: deadline)
     guard !agreed.isEmpty, agreed != own else { return }
     func names(_ roots: Set<[UInt8]>) -> String {
       roots.map { String(Hexadecimal.encode($0).prefix(16)) }.sorted().joined(separator: " ")
     }
     let (more, less) = (names(own.subtracting(agreed)), names(agreed.subtracting(own)))
     let parts = [("here alone", more), ("missing here", less)].filter { !$0.1.isEmpty }
-    throw .shared(
-      .otherRoots(state: parts.map { "\($0.0): \($0.1)" }.joined(separator: "; ")))
+    throw .sharedOtherRoots(state: parts.map { "\($0.0): \($0.1)" }.joined(separator: "; "))
   }
 
   /// Milliseconds after which `poll` should be called.
@@ -282,19 +278,20 @@ final class CopyWriter {
   /// - Parameters:
   ///   - isDue: looks at it in any case.
   ///   - limit: milliseconds that it may take.
-  /// - Throws: `StoreError.shared` if it cannot be used, otherwise what the journal throws.
+  /// - Throws: an error of the shared journal if it cannot be used, otherwise what the journal
+  ///   throws.
   func poll(
     isDue: Bool = false, within limit: Int64 = CopyWriter.pollLimit
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard isDue || millisecondsUntilPoll == 0 else { return }
     let deadline = Deadline(milliseconds: limit)
     nextPoll = Deadline(milliseconds: access.pollMilliseconds).nanoseconds
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try verify(by: deadline)
       try catchUp(by: deadline)
       status.recordWhole()
     } catch {
-      if case .shared(.notNow(state: "behind")) = error {
+      if error == Self.behind {
         nextPoll = 0
         return
       }

@@ -100,12 +100,12 @@ public final class Duties: Sendable {
   ///   - isReady: whether this copy has what the shared journal has. A duty is taken only then.
   ///   - isDone: whether there is nothing more to do for a duty, which is let go then.
   ///   - open: makes the table's connection, on the thread.
-  /// - Throws: `PlatformError` if the thread cannot be started.
+  /// - Throws: `LedgerError` if the thread cannot be started.
   func start(
     as holder: String, isReady: @escaping @Sendable () -> Bool,
     isDone: @escaping @Sendable (Duty) -> Bool = { _ in false },
     _ open: @escaping @Sendable () -> any DutyTable
-  ) throws(PlatformError) {
+  ) throws(LedgerError) {
     let started = try Thread.start("duties") { self.run(as: holder, isReady, isDone, open()) }
     state.withLock { $0.thread = started }
   }
@@ -140,7 +140,7 @@ public final class Duties: Sendable {
   private func take(_ duty: Duty, _ holder: String, _ table: any DutyTable) -> Bool {
     let began = Clock.monotonicNanoseconds()
     let lease: DutyLease?
-    do throws(SharedJournalError) {
+    do throws(LedgerError) {
       lease = try table.take(
         duty.rawValue, for: holder, by: Deadline(milliseconds: Self.limit))
     } catch {

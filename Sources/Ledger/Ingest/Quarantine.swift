@@ -1,4 +1,5 @@
-public import Store
+public import Platform
+import Store
 
 /// Admits quarantined notifications after the configuration was corrected.
 public enum Quarantine {
@@ -19,7 +20,7 @@ public enum Quarantine {
     _ ids: [Int64], receiver: Receiver, ledger: Ledger, at now: Int64,
     onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void = { _, _ in },
     completion: @escaping @Sendable ([Disposition]) -> Void
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let reader = try JournalReader.open(ledger.folder)
     var dispositions = [Disposition](repeating: .skipped, count: ids.count)
     var submissions: [(index: Int, received: Receiver.Received)] = []

@@ -35,7 +35,7 @@ struct FullFold: ~Copyable {
   static func run(
     _ projection: Projection, _ folder: DataFolder, _ journal: JournalReader, threads: Int,
     progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     guard let build = projection.build else { return true }
     var workers: [Worker] = []
     defer { for worker in workers { worker.end() } }
@@ -53,7 +53,7 @@ struct FullFold: ~Copyable {
   /// fast, and collects the results in the order of streams, in which rows are written.
   private func run(
     from first: Int64, _ progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     let size = Self.batchSize
     let count = max(0, (lastStream - first + size) / size)
     var batch: Int64 = 0
@@ -64,7 +64,7 @@ struct FullFold: ~Copyable {
     var shouldContinue = true
     while shouldContinue, batch < count {
       let end = min(count, batch + Self.batchesPerCommit)
-      try projection.addBuilt { () throws(StoreError) in
+      try projection.addBuilt { () throws(LedgerError) in
         guard shouldContinue, batch < end else { return nil }
         while requested.count < min(count, batch + Int64(workers.count * Self.queueDepth)) {
           guard let worker = workers.min(by: { $0.backlog < $1.backlog }) else { return nil }
@@ -88,7 +88,7 @@ struct FullFold: ~Copyable {
 /// One thread of a full fold, with a journal reader of its own.
 private final class Worker: Sendable {
   private let requests: BoundedQueue<ClosedRange<Int64>>
-  private let results: BoundedQueue<Result<BuiltStreams, StoreError>>
+  private let results: BoundedQueue<Result<BuiltStreams, LedgerError>>
   private let ended = WakeupEvent()
   private let seq: Int64
 
@@ -101,16 +101,16 @@ private final class Worker: Sendable {
 
   static func start(
     _ folder: DataFolder, through seq: Int64, number: Int, capacity: Int
-  ) throws(StoreError) -> Worker {
+  ) throws(LedgerError) -> Worker {
     let worker = Worker(through: seq, capacity: capacity)
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       _ = try Thread.start("fold \(number)") {
         Niceness.background.apply()
         worker.serve(folder)
         worker.ended.signal()
       }
     } catch {
-      throw .platform(attempt: "start a thread that folds", code: 11)
+      throw .system("start a thread that folds", 11)
     }
     return worker
   }
@@ -122,7 +122,7 @@ private final class Worker: Sendable {
   func request(_ streams: ClosedRange<Int64>) { _ = requests.enqueue(streams) }
 
   /// Waits for the next result.
-  func nextResult() throws(StoreError) -> BuiltStreams {
+  func nextResult() throws(LedgerError) -> BuiltStreams {
     guard let result = results.dequeue() else { throw .sql("a thread that folds has ended") }
     return try result.get()
   }
@@ -135,7 +135,7 @@ private final class Worker: Sendable {
   }
 
   private func serve(_ folder: DataFolder) {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let (journal, packer) = (try JournalReader.open(folder, isPassing: true), StatePacker())
       while let streams = requests.dequeue() {
         if !results.enqueue(.success(try fold(streams, journal, packer))) { break }
@@ -148,7 +148,7 @@ private final class Worker: Sendable {
 
   private func fold(
     _ streams: ClosedRange<Int64>, _ journal: JournalReader, _ packer: StatePacker
-  ) throws(StoreError) -> BuiltStreams {
+  ) throws(LedgerError) -> BuiltStreams {
     var built = BuiltStreams(before: streams.upperBound + 1)
     var current: (key: StreamKey, state: StreamState, broken: String?)?
     func finish() {

@@ -1,5 +1,5 @@
 import Entitlements
-package import Platform
+public import Platform
 public import Store
 import StrictJSON
 import Synchronization
@@ -23,8 +23,8 @@ public final class LiveProjection: Sendable {
 
     /// Whether the path still leads to the file that became live.
     ///
-    /// - Throws: `StoreError.corrupt` if it does not.
-    public func requireInPlace() throws(StoreError) {
+    /// - Throws: `LedgerError.corrupt` if it does not.
+    public func requireInPlace() throws(LedgerError) {
       guard let file, let found = try? FileIdentity.of(path), found.isSameFile(as: file) else {
         throw .corrupt("the file was replaced or removed")
       }
@@ -141,7 +141,7 @@ public final class LiveProjection: Sendable {
   /// built again from the journal. Logged and counted once for each file.
   ///
   /// - Parameter generation: of the file that was read, because another may be live by now.
-  public func reportDamage(_ generation: Int, _ error: StoreError) {
+  public func reportDamage(_ generation: Int, _ error: LedgerError) {
     let isFirst = live.withLock { live in
       guard live.generation == generation, let next = live.state.next(.damageFound) else {
         return false
@@ -158,24 +158,15 @@ public final class LiveProjection: Sendable {
   }
 
   /// Logs and counts a damaged file.
-  func recordDamage(_ error: StoreError) {
+  func recordDamage(_ error: LedgerError) {
     damageCount.add(1, ordering: .relaxed)
     Log.write(
       .error, "projection_damaged",
       [
-        ("error", .string(error.damageDescription)),
+        (
+          "error", .string([.corrupt, .io].contains(error.code) ? error.detail : error.description)
+        ),
         ("next", .string("none: it is put aside and built again from the journal")),
       ])
-  }
-}
-
-extension StoreError {
-  /// What was found, without the advice for a journal.
-  fileprivate var damageDescription: String {
-    switch self {
-    case .corrupt(let detail): detail
-    case .io(let code): "SQLite answered \(code)"
-    default: description
-    }
   }
 }

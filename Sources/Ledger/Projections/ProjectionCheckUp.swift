@@ -24,7 +24,7 @@ struct ProjectionCheckUp {
   /// Opens the file anew, so that nothing is read from the memory of an older connection.
   init(
     _ folder: DataFolder, _ live: LiveProjection.Readable, generation: Int
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     self.generation = generation
     self.live = live
     journal = try JournalReader.open(folder, isPassing: true)
@@ -35,9 +35,9 @@ struct ProjectionCheckUp {
   /// Checks the next streams.
   ///
   /// - Returns: whether all were checked.
-  /// - Throws: `StoreError.corrupt` when something is missing or damaged, otherwise what SQLite or
+  /// - Throws: `LedgerError.corrupt` when something is missing or damaged, otherwise what SQLite or
   ///   the file system reports.
-  mutating func advance() throws(StoreError) -> Bool {
+  mutating func advance() throws(LedgerError) -> Bool {
     try live.requireInPlace()
     let end = min(lastStream, nextStream + Self.batchSize - 1)
     while nextStream <= end {
@@ -47,7 +47,7 @@ struct ProjectionCheckUp {
     return nextStream > lastStream
   }
 
-  private func check(_ key: StreamKey) throws(StoreError) {
+  private func check(_ key: StreamKey) throws(LedgerError) {
     try projection.beginSnapshot()
     defer { projection.endSnapshot() }
     guard try !projection.isIndexed(key) else { return }

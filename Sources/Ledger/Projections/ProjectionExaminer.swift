@@ -1,5 +1,5 @@
 import Entitlements
-import Platform
+public import Platform
 public import Store
 
 /// Decides which projection of a folder is live for this program (promise 7).
@@ -19,8 +19,8 @@ public enum ProjectionExaminer {
   ///
   /// - Parameter onDamage: called for each damaged file.
   static func choose(
-    _ folder: DataFolder, _ journal: JournalReader, onDamage: (StoreError) -> Void
-  ) throws(StoreError) -> Found {
+    _ folder: DataFolder, _ journal: JournalReader, onDamage: (LedgerError) -> Void
+  ) throws(LedgerError) -> Found {
     let list = try ProjectionList.read(folder)
     for name in list.names {
       let path = folder.projection(named: name)
@@ -49,7 +49,7 @@ public enum ProjectionExaminer {
   /// - Throws: what the journal or `ProjectionFile.examine` throws.
   public static func find(
     _ folder: DataFolder, _ journal: JournalReader, isReading: Bool = false
-  ) throws(StoreError) -> Found {
+  ) throws(LedgerError) -> Found {
     var other: String?
     for name in try ProjectionList.read(folder).names {
       let path = folder.projection(named: name)
@@ -69,14 +69,14 @@ public enum ProjectionExaminer {
   /// - Throws: what the journal, `ProjectionFile` or `ProjectionReader.open` throws.
   public static func openCompared(
     _ path: String, _ journal: JournalReader, in folder: DataFolder, isReading: Bool = false
-  ) throws(StoreError) -> ProjectionReader? {
+  ) throws(LedgerError) -> ProjectionReader? {
     let reading = isReading ? folder : nil
     switch try condition(path, journal, readOnlyIn: reading) {
     case .usable, .otherFold: return try ProjectionReader.open(folder, path: path)
     case .otherLayout:
       let isComparable = try ProjectionFile.isComparable(
         path, journalId: try journal.journalId(), readOnlyIn: reading
-      ) { (seq) throws(StoreError) in try journal.hash(at: seq) }
+      ) { (seq) throws(LedgerError) in try journal.hash(at: seq) }
       return isComparable ? try ProjectionReader.open(folder, path: path, isCompared: true) : nil
     default: return nil
     }
@@ -88,10 +88,10 @@ public enum ProjectionExaminer {
   /// - Throws: what the journal or `ProjectionFile.examine` throws.
   public static func condition(
     _ path: String, _ journal: JournalReader, readOnlyIn folder: DataFolder? = nil
-  ) throws(StoreError) -> ProjectionCondition {
+  ) throws(LedgerError) -> ProjectionCondition {
     let identity = journal.fold.identity(of: try journal.journalId())
     return try ProjectionFile.examine(path, identity, readOnlyIn: folder) {
-      (seq) throws(StoreError) in
+      (seq) throws(LedgerError) in
       try journal.hash(at: seq)
     }
   }

@@ -1,5 +1,6 @@
 public import AppStore
-import Entitlements
+public import Entitlements
+public import Platform
 public import Store
 
 /// Folds journaled events into a projection, in batches of one SQL transaction each.
@@ -59,16 +60,16 @@ public final class ProjectionFolder {
   ///   - observe: called with each row that is written, before it is committed.
   /// - Returns: the number of events that were signed before an event of their stream that was
   ///   already folded.
-  /// - Throws: `StoreError.corrupt` when a row is damaged or missing, otherwise what SQLite
+  /// - Throws: `LedgerError.corrupt` when a row is damaged or missing, otherwise what SQLite
   ///   reports.
   @discardableResult
   func fold(
     _ steps: [Step], through seq: Int64, hash: [UInt8], journal: JournalReader,
     observing observe: (ProjectedRow) -> Void = { _ in }
-  ) throws(StoreError) -> Int64 {
+  ) throws(LedgerError) -> Int64 {
     var late: Int64 = 0
     var changed: [StreamKey: Entry] = [:]
-    try projection.commit(foldedThrough: seq, hash: hash) { () throws(StoreError) in
+    try projection.commit(foldedThrough: seq, hash: hash) { () throws(LedgerError) in
       for step in steps {
         let entry: Entry
         if let known = changed[step.stream] {
@@ -122,7 +123,7 @@ public final class ProjectionFolder {
   public func catchUp(
     _ journal: JournalReader, through end: Int64 = .max,
     progress: (Int64, Int64) -> Bool = { _, _ in true }
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try catchUp(journal, through: end, observing: { _ in }, progress: progress)
   }
 
@@ -130,7 +131,7 @@ public final class ProjectionFolder {
   func catchUp(
     _ journal: JournalReader, through end: Int64, observing observe: (Step) -> Void,
     progress: (Int64, Int64) -> Bool = { _, _ in true }
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let head = min(end, try journal.head().seq)
     var steps: [Step] = []
     var shouldContinue = true
@@ -158,7 +159,7 @@ public final class ProjectionFolder {
   /// Events in a batch of `catchUp`.
   private static let batchSize: Int64 = 5000
 
-  private func load(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Entry {
+  private func load(_ key: StreamKey, _ journal: JournalReader) throws(LedgerError) -> Entry {
     if let entry = cache.removeValue(forKey: key) { return entry }
     if let entry = try stored(key) { return entry }
     // A stream that has folded events has a row.
@@ -168,15 +169,15 @@ public final class ProjectionFolder {
     return Entry(StreamState())
   }
 
-  private func stored(_ key: StreamKey) throws(StoreError) -> Entry? {
+  private func stored(_ key: StreamKey) throws(LedgerError) -> Entry? {
     guard let stream = try projection.stream(key) else { return nil }
     return Entry(stream.state, broken: stream.broken, stream.reference)
   }
 
   /// The state of a stream by its row, which is cached for the next fold; nil if it has none.
   ///
-  /// - Throws: `StoreError.corrupt` when the row is damaged, otherwise what SQLite reports.
-  func state(of key: StreamKey) throws(StoreError) -> StreamState? {
+  /// - Throws: `LedgerError.corrupt` when the row is damaged, otherwise what SQLite reports.
+  func state(of key: StreamKey) throws(LedgerError) -> StreamState? {
     if let entry = cache[key] { return entry.state }
     guard let entry = try stored(key) else { return nil }
     updateCache(entry, key)
@@ -191,7 +192,7 @@ public final class ProjectionFolder {
   /// - Throws: what SQLite reports.
   public static func refolded(
     _ key: StreamKey, through seq: Int64, _ journal: JournalReader
-  ) throws(StoreError) -> FoldedStream {
+  ) throws(LedgerError) -> FoldedStream {
     var state = StreamState()
     var broken: String?
     try journal.forEachPayload(of: key, through: seq) { payload in
@@ -207,17 +208,17 @@ public final class ProjectionFolder {
   /// Folds the streams of one original transaction id again, through `projection.foldedThrough`.
   ///
   /// - Returns: the number of streams, and of rows that changed.
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
   func refold(
     only originalTransactionId: String, _ journal: JournalReader
-  ) throws(StoreError) -> (streams: Int, changed: Int) {
+  ) throws(LedgerError) -> (streams: Int, changed: Int) {
     let keys = try journal.streams(withOriginalTransactionId: originalTransactionId)
     var changed = 0
     for key in keys where try refold(key, journal) { changed += 1 }
     return (keys.count, changed)
   }
 
-  private func refold(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Bool {
+  private func refold(_ key: StreamKey, _ journal: JournalReader) throws(LedgerError) -> Bool {
     cache[key] = nil
     let stream = try Self.refolded(key, through: projection.foldedThrough, journal)
     let before = try projection.stream(key)

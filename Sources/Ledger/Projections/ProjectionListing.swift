@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 public import Store
 public import StrictJSON
 
@@ -35,7 +35,7 @@ extension Rebuild {
   /// and the one that is built. Leaves out those that cannot be read.
   ///
   /// - Throws: what reading the list of projections throws.
-  public static func projections(_ folder: DataFolder) throws(StoreError) -> [ListedProjection] {
+  public static func projections(_ folder: DataFolder) throws(LedgerError) -> [ListedProjection] {
     let names = try ProjectionList.read(folder).names
     var all = names.enumerated().compactMap { index, name in
       try? projection(
@@ -49,7 +49,7 @@ extension Rebuild {
 
   private static func projection(
     _ folder: DataFolder, _ path: String, _ name: String, _ role: ListedProjection.Role?
-  ) throws(StoreError) -> ListedProjection {
+  ) throws(LedgerError) -> ListedProjection {
     let reader = try ProjectionReader.open(folder, path: path)
     let identity = try reader.identity()
     let isComplete = try reader.isWhole()

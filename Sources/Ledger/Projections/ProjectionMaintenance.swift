@@ -90,7 +90,7 @@ package final class ProjectionMaintenance {
     var plan = Rebuild.Plan()
     plan.isFromScratch = false
     plan.durations = ledger.durations
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let report = try Rebuild.build(ledger.folder, plan) { _, _ in
         // Another fold's file that was found damaged is put aside first; the build continues then.
         !ledger.jobs.isClosed && ledger.liveProjection.state != .damaged
@@ -101,7 +101,7 @@ package final class ProjectionMaintenance {
       return order(.makeLive(retaining: Rebuild.retainedByDefault) { _ in served() })
     } catch {
       // Another process builds.
-      if error == .locked { return 500 }
+      if error.code == .locked { return 500 }
       StoreErrors.record(
         .projection, "rows_not_built", [("error", .string(error.description))])
       if error.isDamage { try? Rebuild.discard(ledger.folder) }
@@ -123,7 +123,7 @@ package final class ProjectionMaintenance {
 
   private func catchUp(_ live: LiveProjection.Snapshot) -> Int32 {
     guard let path = live.readable?.path else { return Self.retryDelay }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let journal = try JournalReader.open(ledger.folder)
       // Readers have it open.
       let projection = try Projection.open(path, copiesWAL: false)
@@ -141,7 +141,7 @@ package final class ProjectionMaintenance {
     return order(.takeOverProjection)
   }
 
-  private func failed(_ live: LiveProjection.Snapshot, _ error: StoreError) -> Int32 {
+  private func failed(_ live: LiveProjection.Snapshot, _ error: LedgerError) -> Int32 {
     if error.isDamage {
       ledger.liveProjection.reportDamage(live.generation, error)
       return 0
@@ -166,7 +166,7 @@ package final class ProjectionMaintenance {
     let start = clock()
     if check?.generation != live.generation { check = nil }
     guard check != nil || start >= nextCheck else { return Self.milliseconds(nextCheck - start) }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       if check == nil {
         guard let readable = live.readable else { return Self.retryDelay }
         check = try ProjectionCheckUp(ledger.folder, readable, generation: live.generation)
@@ -188,7 +188,7 @@ package final class ProjectionMaintenance {
       check = nil
       nextCheck = clock() + Self.checkPause
       // Here a file that cannot be opened is damage too: readers that are open hide it.
-      if case .io = error { ledger.liveProjection.reportDamage(live.generation, error) }
+      if error.code == .io { ledger.liveProjection.reportDamage(live.generation, error) }
       if error.isDamage { ledger.liveProjection.reportDamage(live.generation, error) }
       return Self.retryDelay
     }

@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 public import Store
 
 /// Folds the whole journal into a new projection beside the live one, whether a daemon runs or not.
@@ -47,10 +47,10 @@ public enum Rebuild {
   /// - Parameter progress: called after every batch with the number of events folded and of all
   ///   events; false stops.
   /// - Returns: nil if it was stopped; the next call continues from there.
-  /// - Throws: `StoreError.locked` if another process builds, else what SQLite reports.
+  /// - Throws: `LedgerError.locked` if another process builds, else what SQLite reports.
   public static func build(
     _ folder: DataFolder, _ plan: Plan = Plan(), progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> Report? {
+  ) throws(LedgerError) -> Report? {
     let lock = try folder.lockRebuild()
     defer { withExtendedLifetime(lock) {} }
     return try build(folder, plan, through: .max, progress: progress)
@@ -62,7 +62,7 @@ public enum Rebuild {
   /// - Throws: what SQLite reports.
   public static func build(
     _ folder: DataFolder, _ plan: Plan, through end: Int64, progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> Report? {
+  ) throws(LedgerError) -> Report? {
     let journal = try JournalReader.open(folder)
     defer { journal.close() }
     let projection = try open(folder, journal, plan, through: end)
@@ -85,7 +85,7 @@ public enum Rebuild {
 
   private static func open(
     _ folder: DataFolder, _ journal: JournalReader, _ plan: Plan, through end: Int64
-  ) throws(StoreError) -> Projection {
+  ) throws(LedgerError) -> Projection {
     let path = buildingPath(folder)
     switch try ProjectionExaminer.condition(path, journal) {
     case .unfinished: return try Projection.open(path)
@@ -102,8 +102,8 @@ public enum Rebuild {
 
   /// Removes the built projection that is not live, if there is one.
   ///
-  /// - Throws: `StoreError.locked` if another process builds, else what the file system reports.
-  public static func discard(_ folder: DataFolder) throws(StoreError) {
+  /// - Throws: `LedgerError.locked` if another process builds, else what the file system reports.
+  public static func discard(_ folder: DataFolder) throws(LedgerError) {
     let lock = try folder.lockRebuild()
     defer { withExtendedLifetime(lock) {} }
     try ProjectionFile.remove(buildingPath(folder))
@@ -113,12 +113,12 @@ public enum Rebuild {
 
   /// Makes the built projection live, and retains `count` of those that were live before.
   ///
-  /// - Throws: `StoreError.locked` if a daemon holds the folder (ask the daemon instead) or another
-  ///   process builds, `StoreError.foreign` if what was built cannot be used, or not before held
-  ///   evidence is judged.
+  /// - Throws: `LedgerError.locked` if a daemon holds the folder (ask the daemon instead) or
+  ///   another process builds, `LedgerError.foreign` if what was built cannot be used, or not
+  ///   before held evidence is judged.
   public static func makeLive(
     _ folder: DataFolder, retaining count: Int = retainedByDefault
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let lock = try folder.lock()
     let building = try folder.lockRebuild()
     defer {
@@ -151,8 +151,9 @@ public enum Rebuild {
 
   /// Makes this fold's projection live again that was live before.
   ///
-  /// - Throws: `StoreError.locked` if a daemon holds the folder, else what the file system reports.
-  public static func rollBack(_ folder: DataFolder) throws(StoreError) -> Return {
+  /// - Throws: `LedgerError.locked` if a daemon holds the folder, else what the file system
+  ///   reports.
+  public static func rollBack(_ folder: DataFolder) throws(LedgerError) -> Return {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
     let journal = try JournalReader.open(folder)
@@ -181,7 +182,7 @@ public enum Rebuild {
   /// Finds the newest retained projection that can be used.
   static func previous(
     _ folder: DataFolder, _ journal: JournalReader
-  ) throws(StoreError) -> Previous {
+  ) throws(LedgerError) -> Previous {
     for name in try ProjectionList.read(folder).retained {
       let path = folder.projection(named: name)
       switch try ProjectionExaminer.condition(path, journal) {
@@ -201,11 +202,11 @@ public enum Rebuild {
   ///
   /// - Returns: the number of streams, and of rows that changed; nil if this fold has no live
   ///   projection.
-  /// - Throws: `StoreError.locked` if a daemon holds the folder, `StoreError.corrupt` if the
+  /// - Throws: `LedgerError.locked` if a daemon holds the folder, `LedgerError.corrupt` if the
   ///   projection is damaged, else what SQLite reports.
   public static func refold(
     only originalTransactionId: String, _ folder: DataFolder
-  ) throws(StoreError) -> (streams: Int, changed: Int)? {
+  ) throws(LedgerError) -> (streams: Int, changed: Int)? {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
     let journal = try JournalReader.open(folder)

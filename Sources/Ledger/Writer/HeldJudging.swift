@@ -67,8 +67,8 @@ struct HeldJudging {
   /// - Parameter journalNews: journals and folds what is new; returns how many pieces that was.
   /// - Throws: what SQLite reports, and what `journalNews` throws.
   mutating func perform(
-    journalNews: (Journal.Judged) throws(StoreError) -> Int
-  ) throws(StoreError) {
+    journalNews: (Journal.Judged) throws(LedgerError) -> Int
+  ) throws(LedgerError) {
     guard !isDone else { return }
     // After an error too.
     isWaiting = true
@@ -133,25 +133,25 @@ extension Rebuild {
   ///   - now: our clock, milliseconds since 1970 UTC.
   ///   - progress: called about once a second with the pieces judged and all pieces; false stops.
   /// - Returns: how many pieces were journaled; nil if it was stopped: the next call goes on there.
-  /// - Throws: `StoreError.locked` if a daemon holds the folder, `.copyWithoutSharedJournal` if its
-  ///   journal is a copy: its daemon does it; else what the journal throws.
+  /// - Throws: `LedgerError.locked` if a daemon holds the folder, `.copyWithoutSharedJournal` if
+  ///   its journal is a copy: its daemon does it; else what the journal throws.
   public static func judgeHeld(
     _ folder: DataFolder, now: Int64, progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> Int? {
+  ) throws(LedgerError) -> Int? {
     let reader = try JournalReader.open(folder)
     defer { reader.close() }
     if try reader.isJudged() { return 0 }
     let lock = try folder.lock()
     let journal = try Journal.open(
       folder, lock: lock, now: now, decodingWith: { try? JournaledNotification.foldEvent($0) })
-    let result = Result { () throws(StoreError) in try judge(journal, reader, now, progress) }
+    let result = Result { () throws(LedgerError) in try judge(journal, reader, now, progress) }
     try journal.close()
     return try result.get()
   }
 
   private static func judge(
     _ journal: Journal, _ reader: JournalReader, _ now: Int64, _ progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> Int? {
+  ) throws(LedgerError) -> Int? {
     let total = try reader.unjudgedCount()
     var journaled = 0
     while !journal.isJudged {

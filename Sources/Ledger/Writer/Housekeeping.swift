@@ -19,7 +19,7 @@ struct Housekeeping {
 
   /// - Parameter clock: nanoseconds of a clock that never steps.
   /// - Throws: what SQLite reports.
-  init(_ journal: Journal, clock: @escaping () -> Int64) throws(StoreError) {
+  init(_ journal: Journal, clock: @escaping () -> Int64) throws(LedgerError) {
     // In a copy they have it: `shared-journal init` requires it.
     unnamedThrough = journal.isCopy ? 0 : try journal.unnamedThrough()
     self.clock = clock
@@ -39,7 +39,7 @@ struct Housekeeping {
   /// - Throws: what SQLite reports, and the shared journal.
   mutating func perform(
     _ journal: Journal, _ reader: JournalReader, _ copy: CopyWriter?
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     if unnamedThrough > 0 { try nameQuarantined(journal, reader) }
     guard journal.waitingCounts > 0 else {
       oldestCountAt = nil
@@ -59,17 +59,17 @@ struct Housekeeping {
   /// Writes the waiting counts.
   ///
   /// - Throws: as `perform`.
-  func writeCounts(_ journal: Journal, _ copy: CopyWriter?) throws(StoreError) {
+  func writeCounts(_ journal: Journal, _ copy: CopyWriter?) throws(LedgerError) {
     guard journal.waitingCounts > 0 else { return }
     guard let copy else { return try journal.writeCounts() }
-    _ = try copy.write(by: copy.countDeadline) { (ship) throws(StoreError) in
+    _ = try copy.write(by: copy.countDeadline) { (ship) throws(LedgerError) in
       try journal.writeCounts(shipping: ship)
     }
   }
 
   private mutating func nameQuarantined(
     _ journal: Journal, _ reader: JournalReader
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let through = unnamedThrough
     // If this fails, the next start tries it again.
     unnamedThrough = 0

@@ -1,5 +1,5 @@
 import Entitlements
-package import Platform
+public import Platform
 public import Store
 import Synchronization
 
@@ -35,7 +35,7 @@ public final class Ledger: Sendable {
     var head = Head.empty
     var foldedHead = Head.empty
     var commitObservers: [@Sendable () -> Void] = []
-    var failure: StoreError?
+    var failure: LedgerError?
     /// Signalled when the writer thread has ended; nil before the start and after `stop`.
     var writerEnded: WakeupEvent?
     /// The same for the thread that maintains the projection.
@@ -65,24 +65,24 @@ public final class Ledger: Sendable {
   ///   - shared: the shared journal that the folder is, or becomes, a copy of.
   ///   - onFailure: called once, on the writer's thread, when the journal can no longer be written.
   ///     The process should end then, so that the next start repairs the files.
-  /// - Throws: `StoreError.locked` if another daemon holds the folder, `StoreError.platform` if no
+  /// - Throws: `LedgerError.locked` if another daemon holds the folder, `LedgerError.system` if no
   ///   thread can be started; else why the journal cannot be opened.
   public static func start(
     _ folder: DataFolder, now: Int64, durations: [String: Int64] = [:],
-    shared: SharedAccess? = nil, onFailure: @escaping @Sendable (StoreError) -> Void
-  ) throws(StoreError) -> Ledger {
+    shared: SharedAccess? = nil, onFailure: @escaping @Sendable (LedgerError) -> Void
+  ) throws(LedgerError) -> Ledger {
     let ledger = Ledger(folder: folder, shared: shared)
     ledger.state.withLock { $0.durations = durations }
-    let opened = BoundedQueue<Result<Void, StoreError>>(capacity: 1)
+    let opened = BoundedQueue<Result<Void, LedgerError>>(capacity: 1)
     let ended = WakeupEvent()
     ledger.state.withLock { $0.writerEnded = ended }
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       _ = try Thread.start("writer") {
         LedgerWriter.run(ledger, now: now, opened: opened, onFailure: onFailure)
         ended.signal()
       }
     } catch {
-      throw .platform(attempt: "start the writer", code: 11)
+      throw .system("start the writer", 11)
     }
     try opened.dequeue()?.get()
     if let open = shared?.openDuties {
@@ -292,7 +292,7 @@ public final class Ledger: Sendable {
   func recordErasure() { state.withLock { $0.erasures += 1 } }
 
   /// Why the journal can no longer be written; nil while it can.
-  public var failure: StoreError? { state.withLock { $0.failure } }
+  public var failure: LedgerError? { state.withLock { $0.failure } }
 
   /// How many jobs are queued.
   public var waiting: Int { jobs.count }
@@ -322,7 +322,7 @@ public final class Ledger: Sendable {
     for observer in observers { observer() }
   }
 
-  func setFailure(_ failure: StoreError) { state.withLock { $0.failure = failure } }
+  func setFailure(_ failure: LedgerError) { state.withLock { $0.failure = failure } }
 
   /// Catches up or builds the projection on a thread of its own, which then maintains it. Waits up
   /// to two seconds, so that a start that only has to catch up is complete.

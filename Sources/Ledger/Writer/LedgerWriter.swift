@@ -1,5 +1,5 @@
-import Platform
-package import Store
+package import Platform
+import Store
 import StrictJSON
 
 /// The writer thread: the only one that writes the journal and the live projection (promise 10).
@@ -18,7 +18,7 @@ package final class LedgerWriter {
   private var judging: HeldJudging
   /// Set if the folder is a copy of a shared journal.
   private let copy: CopyWriter?
-  private let onFailure: @Sendable (StoreError) -> Void
+  private let onFailure: @Sendable (LedgerError) -> Void
   /// When to try again to remove the bytes of accounts, nanoseconds of the monotonic clock.
   private var nextErasure = Int64.min
 
@@ -27,10 +27,10 @@ package final class LedgerWriter {
   /// - Parameter opened: told once the folder is open, or why it cannot be opened.
   static func run(
     _ ledger: Ledger, now: Int64,
-    opened: BoundedQueue<Result<Void, StoreError>>,
-    onFailure: @escaping @Sendable (StoreError) -> Void
+    opened: BoundedQueue<Result<Void, LedgerError>>,
+    onFailure: @escaping @Sendable (LedgerError) -> Void
   ) {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let writer = try open(ledger, now: now, onFailure: onFailure)
       _ = opened.enqueue(.success(()))
       while let jobs = ledger.jobs.dequeueAll(within: writer.millisecondsUntilDue) {
@@ -49,14 +49,14 @@ package final class LedgerWriter {
   ///   - clock: nanoseconds of a clock that never steps, for housekeeping.
   ///   - pause: waits for milliseconds before another attempt at the shared journal.
   ///   - onFailure: called once, when the journal can no longer be written.
-  /// - Throws: `StoreError.locked` if another daemon holds the folder; else what `Journal.open`
-  ///   and `JournalReader.open` throw. `StoreError.shared` if a new copy cannot be made now, or
-  ///   the shared journal's schema is newer.
+  /// - Throws: `LedgerError.locked` if another daemon holds the folder; else what `Journal.open`
+  ///   and `JournalReader.open` throw. an error of the shared journal if a new copy cannot be made
+  ///   now, or the shared journal's schema is newer.
   package static func open(
     _ ledger: Ledger, now: Int64, clock: @escaping () -> Int64 = Clock.monotonicNanoseconds,
     pause: @escaping (Int32) -> Void = { WakeupEvent().wait(milliseconds: $0) },
-    onFailure: @escaping @Sendable (StoreError) -> Void
-  ) throws(StoreError) -> LedgerWriter {
+    onFailure: @escaping @Sendable (LedgerError) -> Void
+  ) throws(LedgerError) -> LedgerWriter {
     try ledger.folder.create()
     let lock = try ledger.folder.lock()
     let (journal, copy) = try openJournal(ledger, lock, now: now, pause)
@@ -72,7 +72,7 @@ package final class LedgerWriter {
 
   private static func openJournal(
     _ ledger: Ledger, _ lock: borrowing FolderLock, now: Int64, _ pause: @escaping (Int32) -> Void
-  ) throws(StoreError) -> (Journal, CopyWriter?) {
+  ) throws(LedgerError) -> (Journal, CopyWriter?) {
     if let access = ledger.shared, let status = ledger.copy {
       return try CopyOpening(ledger, access, status, now: now, pause: pause).open(lock)
     }
@@ -85,7 +85,7 @@ package final class LedgerWriter {
   private init(
     _ ledger: Ledger, _ lock: consuming FolderLock, _ journal: Journal, _ reader: JournalReader,
     _ projection: ProjectionWriter, _ housekeeping: Housekeeping, _ judging: HeldJudging,
-    _ copy: CopyWriter?, _ onFailure: @escaping @Sendable (StoreError) -> Void
+    _ copy: CopyWriter?, _ onFailure: @escaping @Sendable (LedgerError) -> Void
   ) {
     self.ledger = ledger
     self.lock = lock
@@ -137,8 +137,8 @@ package final class LedgerWriter {
     guard ledger.failure == nil else { return }
     follow()
     if journal.hasErased, Clock.monotonicNanoseconds() >= nextErasure { emptyOwedWAL() }
-    _ = attempt { () throws(StoreError) in try housekeeping.perform(journal, reader, copy) }
-    _ = attempt { () throws(StoreError) in try judging.perform(journalNews: journalNews) }
+    _ = attempt { () throws(LedgerError) in try housekeeping.perform(journal, reader, copy) }
+    _ = attempt { () throws(LedgerError) in try judging.perform(journalNews: journalNews) }
     projection.evaluateDue()
   }
 
@@ -151,11 +151,11 @@ package final class LedgerWriter {
       try? housekeeping.writeCounts(journal, copy)
       copy.close()
     }
-    switch ledger.failure {
-    case nil: _ = attempt { () throws(StoreError) in try journal.close() }
-    case .lostFile(let name, isSaved: false)? where journal.saveAgain():
-      Log.write(.warning, "journal_saved", [("lost", .string(name))])
-    default: break
+    if let failure = ledger.failure {
+      guard failure.code == .lostAnswers, journal.saveAgain() else { return }
+      Log.write(.warning, "journal_saved", [("lost", .string(failure.detail))])
+    } else {
+      _ = attempt { () throws(LedgerError) in try journal.close() }
     }
   }
 
@@ -165,15 +165,15 @@ package final class LedgerWriter {
     case .submit, .adoptDurations: break
     case .drop(let ids, let completion):
       completion(
-        attempt { () throws(StoreError) in
-          try write { (ship) throws(StoreError) in
+        attempt { () throws(LedgerError) in
+          try write { (ship) throws(LedgerError) in
             try journal.removeQuarantined(ids, shipping: ship)
           }
         })
     case .erase(let account, let completion): completion(erase(account))
     case .checkFiles:
       guard ledger.failure == nil else { break }
-      _ = attempt { () throws(StoreError) in try journal.checkFiles() }
+      _ = attempt { () throws(LedgerError) in try journal.checkFiles() }
     case .refresh:
       // All that ask from here on get a look of their own.
       let waiting = ledger.takeRefreshes()
@@ -197,14 +197,14 @@ package final class LedgerWriter {
   private func erase(_ account: String) -> Ledger.Erased {
     // Readers of this thread keep their place in the write-ahead log.
     reader.endSnapshot()
-    do throws(StoreError) {
-      let wasKnown = try write { (ship) throws(StoreError) in
+    do throws(LedgerError) {
+      let wasKnown = try write { (ship) throws(LedgerError) in
         try journal.erase(account: account, shipping: ship)
       }
       ledger.recordErasure()
       return .done(wasKnown: wasKnown)
     } catch {
-      if error == .busy {
+      if error.code == .busy {
         // It is forgotten; its bytes are still in the files.
         ledger.recordErasure()
         return .inUse
@@ -218,8 +218,8 @@ package final class LedgerWriter {
 
   /// Runs a write of the journal; of a copy, together with its shared journal.
   private func write<Result>(
-    _ body: (Journal.Shipper<Result>?) throws(StoreError) -> Result
-  ) throws(StoreError) -> Result {
+    _ body: (Journal.Shipper<Result>?) throws(LedgerError) -> Result
+  ) throws(LedgerError) -> Result {
     guard let copy else { return try body(nil) }
     defer { foldFollowed(through: journal.head.seq) }
     return try copy.write(by: copy.orderDeadline, body).result
@@ -235,7 +235,7 @@ package final class LedgerWriter {
     ledger.meter.begin(batch.count)
     defer { ledger.meter.end() }
     var isFolded = false
-    do throws(StoreError) {
+    do throws(LedgerError) {
       if let failure = ledger.failure { throw failure }
       let submissions = batch.map(\.received.submission)
       if let copy {
@@ -246,9 +246,9 @@ package final class LedgerWriter {
         outcomes = try journal.append(submissions, judgingWhile: judging.turnOfAppend())
       }
     } catch {
-      if error == .full { ledger.meter.recordDiskFull(batch.count) }
+      if error.code == .full { ledger.meter.recordDiskFull(batch.count) }
       for item in batch { item.completion(.unavailable(Self.code(error))) }
-      return error == .full ? StoreErrors.count(.journal) : fail(error)
+      return error.code == .full ? StoreErrors.count(.journal) : fail(error)
     }
     // Only a new event shows that the disk has space: a duplicate needs none.
     if journal.head.seq > ledger.seq { ledger.meter.recordDiskSpace() }
@@ -257,17 +257,17 @@ package final class LedgerWriter {
     if !isFolded { projection.fold(batch.map(\.received), dispositions, journal.released) }
     ledger.setFoldedHead(journal.head)
     for (item, disposition) in zip(batch, dispositions) { item.completion(disposition) }
-    _ = attempt { () throws(StoreError) in try journal.checkpointIfNeeded() }
+    _ = attempt { () throws(LedgerError) in try journal.checkpointIfNeeded() }
   }
 
   /// Journals and folds what is held and says something new.
   ///
   /// - Returns: how many pieces that was.
-  private func journalNews(_ judged: Journal.Judged) throws(StoreError) -> Int {
+  private func journalNews(_ judged: Journal.Judged) throws(LedgerError) -> Int {
     var written = CopyWriter.Written(result: 0, followedThrough: 0, isFollowed: false)
     let now = Clock.now()
     if let copy {
-      written = try copy.write(by: copy.countDeadline) { (ship) throws(StoreError) in
+      written = try copy.write(by: copy.countDeadline) { (ship) throws(LedgerError) in
         try self.journal.journalNews(judged, at: now, shipping: ship)
       }
       foldFollowed(through: written.isFollowed ? journal.head.seq : written.followedThrough)
@@ -283,23 +283,20 @@ package final class LedgerWriter {
   }
 
   /// The code of an answer of 503.
-  private static func code(_ error: StoreError) -> String {
-    switch error {
-    case .full: "disk_full"
-    case .shared: "shared_journal"
-    default: "journal"
-    }
+  private static func code(_ error: LedgerError) -> String {
+    if error.isOfSharedJournal { return "shared_journal" }
+    return error.code == .full ? "disk_full" : "journal"
   }
 
   private func append(
     _ batch: [Submission], to copy: CopyWriter, _ arrivedAt: Int64
-  ) throws(StoreError) -> CopyWriter.Written<[AppendOutcome]> {
+  ) throws(LedgerError) -> CopyWriter.Written<[AppendOutcome]> {
     try copy.write(
       by: copy.deadline(arrivedAt: arrivedAt),
       mustTouch: { outcomes, confirmed in
         outcomes.contains { $0.dependsOnMore(than: confirmed, of: self.journal.position) }
       },
-      { (ship) throws(StoreError) in
+      { (ship) throws(LedgerError) in
         try self.journal.append(batch, shipping: ship, judgingWhile: self.judging.turnOfAppend())
       })
   }
@@ -313,7 +310,7 @@ package final class LedgerWriter {
   private func follow(isDue: Bool = false) -> Bool {
     guard let copy, ledger.failure == nil else { return copy == nil }
     defer { foldFollowed(through: journal.head.seq) }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try copy.poll(isDue: isDue)
       try journal.checkpointIfNeeded()
       return true
@@ -332,10 +329,10 @@ package final class LedgerWriter {
     nextErasure = Deadline(milliseconds: Self.erasurePause).nanoseconds
     ledger.recordErasure()
     reader.endSnapshot()
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try journal.emptyWAL()
     } catch {
-      if error != .busy { fail(error) }
+      if error.code != .busy { fail(error) }
     }
   }
 
@@ -347,8 +344,8 @@ package final class LedgerWriter {
     if seq == journal.head.seq { ledger.setFoldedHead(journal.head) }
   }
 
-  private func attempt<Value>(_ step: () throws(StoreError) -> Value) -> Value? {
-    do throws(StoreError) {
+  private func attempt<Value>(_ step: () throws(LedgerError) -> Value) -> Value? {
+    do throws(LedgerError) {
       return try step()
     } catch {
       fail(error)
@@ -358,7 +355,7 @@ package final class LedgerWriter {
 
   /// Ends the ledger if an error is fatal: the next start repairs the files. A full disk is not
   /// fatal, because it passes.
-  private func fail(_ error: StoreError) {
+  private func fail(_ error: LedgerError) {
     guard error.isFatal else { return record(error) }
     guard ledger.failure == nil else { return }
     StoreErrors.count(.journal)
@@ -368,8 +365,8 @@ package final class LedgerWriter {
 
   /// Notifications that the disk has no room for have lines of their own, and so has a shared
   /// journal that cannot be used.
-  private func record(_ error: StoreError) {
-    if case .shared = error { return }
+  private func record(_ error: LedgerError) {
+    if error.isOfSharedJournal { return }
     StoreErrors.record(
       .journal, "journal_not_written", [("error", .string(error.description))])
   }

@@ -32,10 +32,10 @@ final class ProjectionWriter {
   /// Finds what is live at the start.
   ///
   /// - Throws: what SQLite reports about the journal.
-  func choose() throws(StoreError) {
+  func choose() throws(LedgerError) {
     switch try ProjectionExaminer.choose(ledger.folder, reader, onDamage: live.recordDamage) {
     case .own(let path):
-      do throws(StoreError) {
+      do throws(LedgerError) {
         // Before any reader opens it.
         try ProjectionFile.copyWAL(path)
         live.apply(.ownFound, .init(path: path, isOwn: true))
@@ -75,7 +75,7 @@ final class ProjectionWriter {
     for evidence in released { add(evidence.stream, evidence.event) }
     if !released.isEmpty { steps.sort { $0.seq < $1.seq } }
     guard isChanged, let folder else { return }
-    attempt { () throws(StoreError) in
+    attempt { () throws(LedgerError) in
       var rows: [ProjectedRow] = []
       let late = try folder.fold(
         steps, through: journal.head.seq, hash: journal.head.hash, journal: reader
@@ -94,14 +94,14 @@ final class ProjectionWriter {
   func state(of stream: StreamKey, through seq: Int64) -> StreamState? {
     guard let folder = following, folder.projection.foldedThrough == seq else { return nil }
     var state: StreamState?
-    attempt { () throws(StoreError) in state = try folder.state(of: stream) }
+    attempt { () throws(LedgerError) in state = try folder.state(of: stream) }
     return state
   }
 
   /// Folds events that were appended by other ledgers of the shared journal.
   func catchUp(through seq: Int64) {
     guard let folder = following else { return }
-    attempt { () throws(StoreError) in
+    attempt { () throws(LedgerError) in
       guard folder.projection.foldedThrough < seq else { return }
       try folder.catchUp(reader, through: seq, observing: addSuccessors)
       live.recordCommit(of: folder.projection.takeWrittenIds())
@@ -125,15 +125,15 @@ final class ProjectionWriter {
   }
 
   /// Runs a step on the projection. After an error the file is closed, and its state says why.
-  private func attempt(_ step: () throws(StoreError) -> Void) {
-    do throws(StoreError) {
+  private func attempt(_ step: () throws(LedgerError) -> Void) {
+    do throws(LedgerError) {
       try step()
     } catch {
       failed(error)
     }
   }
 
-  private func failed(_ error: StoreError) {
+  private func failed(_ error: LedgerError) {
     folder = nil
     if error.isDamage { return live.reportDamage(live.current.generation, error) }
     StoreErrors.record(
@@ -157,7 +157,7 @@ final class ProjectionWriter {
   /// Evaluates the answers of the live projection that the time has changed.
   func evaluateDue() {
     guard let folder = following else { return }
-    attempt { () throws(StoreError) in
+    attempt { () throws(LedgerError) in
       try folder.projection.adopt(ledger.durations)
       let now = folder.projection.clock()
       guard let due = nextDue, max(due, nextEvaluation) <= now else { return }
@@ -175,7 +175,7 @@ final class ProjectionWriter {
   /// Takes over the live projection once another thread has caught it up.
   func takeOver() {
     guard folder == nil, let readable = live.current.readable else { return }
-    attempt { () throws(StoreError) in
+    attempt { () throws(LedgerError) in
       guard let opened = try open(readable.path) else { return }
       folder = opened
       // Readers open the file again: what they kept of it was written by others since.
@@ -188,7 +188,7 @@ final class ProjectionWriter {
   private static let maximumLag: Int64 = 2_000
 
   /// Opens a projection of this fold and folds what it lacks; nil if that is too much.
-  private func open(_ path: String) throws(StoreError) -> ProjectionFolder? {
+  private func open(_ path: String) throws(LedgerError) -> ProjectionFolder? {
     guard case .usable = try ProjectionExaminer.condition(path, reader) else {
       throw .corrupt("it cannot be continued")
     }
@@ -207,7 +207,7 @@ final class ProjectionWriter {
   func setAside() {
     folder = nil
     guard live.state == .damaged else { return }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       if let path = live.current.damaged {
         try ProjectionFile.putAside(path, in: ledger.folder)
       }
@@ -227,7 +227,7 @@ final class ProjectionWriter {
 
   /// Makes the built projection live, and retains `count` of those that were live before.
   func makeLive(retaining count: Int) -> Ledger.ProjectionOutcome {
-    perform { () throws(StoreError) in
+    perform { () throws(LedgerError) in
       let lock = try ledger.folder.lockRebuild()
       defer { withExtendedLifetime(lock) {} }
       let building = Rebuild.buildingPath(ledger.folder)
@@ -246,7 +246,7 @@ final class ProjectionWriter {
 
   /// Makes this fold's projection live again that was live before.
   func rollBack() -> Ledger.ProjectionOutcome {
-    perform { () throws(StoreError) in
+    perform { () throws(LedgerError) in
       let found = try Rebuild.previous(ledger.folder, reader)
       guard case .own(let name) = found else {
         return found.answer == .nothing ? .nothing : .otherFold(found.answer)
@@ -263,7 +263,7 @@ final class ProjectionWriter {
 
   private func goLive(
     _ path: String, _ event: String
-  ) throws(StoreError) -> Ledger.ProjectionOutcome {
+  ) throws(LedgerError) -> Ledger.ProjectionOutcome {
     guard let opened = try open(path) else { return .failed }
     folder = opened
     live.apply(.wentLive, .init(path: path, isOwn: true))
@@ -272,10 +272,10 @@ final class ProjectionWriter {
   }
 
   /// Closes the live projection before another one is opened.
-  private func closeForSwitch() throws(StoreError) {
+  private func closeForSwitch() throws(LedgerError) {
     let closing = folder
     folder = nil
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try closing?.projection.close(waitsForReaders: false)
     } catch .busy {
       // A reader uses the -wal. It stays beside the file, which is only read from now on.
@@ -284,7 +284,7 @@ final class ProjectionWriter {
 
   /// Removes all but `count` retained projections.
   func prune(retaining count: Int) -> Ledger.ProjectionOutcome {
-    perform { () throws(StoreError) in
+    perform { () throws(LedgerError) in
       try ProjectionFile.prune(ledger.folder, keeping: count)
       return .done
     }
@@ -295,7 +295,7 @@ final class ProjectionWriter {
     guard let folder = following else {
       return live.state == .damaged || live.state == .unwritable ? .failed : .notLive
     }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let counts = try folder.refold(only: originalTransactionId, reader)
       live.recordCommit(of: folder.projection.takeWrittenIds())
       return .done(streams: counts.streams, changed: counts.changed)
@@ -307,9 +307,9 @@ final class ProjectionWriter {
 
   /// Runs a command. An error is logged and does not end the journal.
   private func perform(
-    _ command: () throws(StoreError) -> Ledger.ProjectionOutcome
+    _ command: () throws(LedgerError) -> Ledger.ProjectionOutcome
   ) -> Ledger.ProjectionOutcome {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       return try command()
     } catch {
       StoreErrors.record(

@@ -13,10 +13,10 @@ public enum AppendedFile {
   /// stands alone. If the disk is full, the file is truncated to its old size. Several processes
   /// may append at once; each holds the file's lock meanwhile.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno: EWOULDBLOCK when another
+  /// - Throws: `LedgerError.system`, which holds the path and errno: EWOULDBLOCK when another
   ///   process held the lock for a second, EINVAL when the path is not a plain file. Nothing was
   ///   appended then, except that the whole line may be there if only the sync failed.
-  public static func append(line: [UInt8], to path: String) throws(PlatformError) {
+  public static func append(line: [UInt8], to path: String) throws(LedgerError) {
     let file = try OpenFile.open(
       path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
     guard try file.status(path: path).isFile else {
@@ -27,7 +27,7 @@ public enum AppendedFile {
     let size = try file.status(path: path).size
     let isTorn = size > 0 ? try file.lastByte(of: size, path: path) != 0x0A : false
     let bytes: [UInt8] = (isTorn ? [0x0A] : []) + line + [0x0A]
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try file.write(bytes[...], path: path)
     } catch {
       _ = ftruncate(file.descriptor, off_t(size))
@@ -39,8 +39,8 @@ public enum AppendedFile {
 
   /// The last bytes of a file, at most `bytes` of them; empty if there is no such file.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public static func tail(_ path: String, bytes: Int) throws(PlatformError) -> [UInt8] {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public static func tail(_ path: String, bytes: Int) throws(LedgerError) -> [UInt8] {
     guard let size = try DurableFile.size(path) else { return [] }
     let file = try OpenFile.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     guard lseek(file.descriptor, off_t(max(0, size - Int64(bytes))), SEEK_SET) >= 0 else {
@@ -49,7 +49,7 @@ public enum AppendedFile {
     return try file.read(limit: bytes, path: path)
   }
 
-  private static func lock(_ file: borrowing OpenFile, _ path: String) throws(PlatformError) {
+  private static func lock(_ file: borrowing OpenFile, _ path: String) throws(LedgerError) {
     var code: Int32 = 0
     for attempt in 0..<lockAttempts {
       if attempt > 0 { usleep(5_000) }

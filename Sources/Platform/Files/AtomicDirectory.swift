@@ -16,9 +16,9 @@ public final class AtomicDirectory {
 
   /// Creates the folder to fill, with mode 0700. The folder around it must exist.
   ///
-  /// - Throws: `PlatformError.system` with EEXIST when `path` or `partial` exists, or the errno of
+  /// - Throws: `LedgerError.system` with EEXIST when `path` or `partial` exists, or the errno of
   ///   mkdir(2).
-  public init(_ path: String) throws(PlatformError) {
+  public init(_ path: String) throws(LedgerError) {
     self.path = path
     partial = path + ".partial"
     guard try FileKind.of(path) == nil else { throw .system("create \(path)", EEXIST) }
@@ -35,16 +35,16 @@ public final class AtomicDirectory {
 
   /// Gives the folder its final name, durably. The caller has synced the files in it.
   ///
-  /// - Throws: `PlatformError.system` with EEXIST when something else got the name meanwhile, or
+  /// - Throws: `LedgerError.system` with EEXIST when something else got the name meanwhile, or
   ///   the errno of the sync or the rename.
-  public func finish() throws(PlatformError) {
+  public func finish() throws(LedgerError) {
     try DurableFile.syncFolder(of: "\(partial)/.")
     try Self.rename(partial, to: path)
     isToBeRemoved = false
     try DurableFile.syncFolder(of: path)
   }
 
-  private static func rename(_ from: String, to path: String) throws(PlatformError) {
+  private static func rename(_ from: String, to path: String) throws(LedgerError) {
     if renameat2(AT_FDCWD, from, AT_FDCWD, path, subledger_rename_noreplace) == 0 { return }
     // Network file systems and old kernels do not support the flag (rename(2)).
     guard errno == EINVAL || errno == ENOSYS else { throw .last("rename to \(path)") }
@@ -54,8 +54,8 @@ public final class AtomicDirectory {
   /// Renames without the flag. rename(2) replaces an empty folder and no other; the one it replaces
   /// here was created a moment before, or mkdir(2) has failed.
   ///
-  /// - Throws: `PlatformError.system` with EEXIST when `path` exists, or the errno of rename(2).
-  package static func renameOntoOwn(_ from: String, to path: String) throws(PlatformError) {
+  /// - Throws: `LedgerError.system` with EEXIST when `path` exists, or the errno of rename(2).
+  package static func renameOntoOwn(_ from: String, to path: String) throws(LedgerError) {
     guard mkdir(path, 0o700) == 0 else { throw .last("rename to \(path)") }
     guard Glibc.rename(from, path) == 0 else { throw .last("rename to \(path)") }
   }

@@ -14,8 +14,8 @@ public final class AtomicFileWriter {
 
   /// Creates the temporary file, `path` and the suffix `.partial`, with mode 0600, or truncates it.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public init(_ path: String) throws(PlatformError) {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public init(_ path: String) throws(LedgerError) {
     self.path = path
     partial = path + ".partial"
     descriptor = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
@@ -30,21 +30,21 @@ public final class AtomicFileWriter {
 
   /// Writes text in UTF-8, through a buffer.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public func write(_ text: String) throws(PlatformError) { try write(Array(text.utf8)) }
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public func write(_ text: String) throws(LedgerError) { try write(Array(text.utf8)) }
 
   /// Writes bytes, through a buffer.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public func write(_ bytes: [UInt8]) throws(PlatformError) {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public func write(_ bytes: [UInt8]) throws(LedgerError) {
     buffer += bytes
     if buffer.count >= Self.capacity { try flush() }
   }
 
   /// Syncs the file and gives it its final name, durably. Replaces a file of that name.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public func finish() throws(PlatformError) {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public func finish() throws(LedgerError) {
     try flush()
     guard fsync(descriptor) == 0 else { throw .last("sync \(partial)") }
     guard rename(partial, path) == 0 else { throw .last("rename to \(path)") }
@@ -52,7 +52,7 @@ public final class AtomicFileWriter {
     try DurableFile.syncFolder(of: path)
   }
 
-  private func flush() throws(PlatformError) {
+  private func flush() throws(LedgerError) {
     var rest = buffer[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

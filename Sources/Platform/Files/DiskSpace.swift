@@ -10,8 +10,8 @@ public struct DiskSpace: Sendable, Equatable {
 
   /// The space of the file system that holds a path (statvfs(3)).
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public static func of(_ path: String) throws(PlatformError) -> DiskSpace {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public static func of(_ path: String) throws(LedgerError) -> DiskSpace {
     var answer = statvfs()
     guard statvfs(path, &answer) == 0 else { throw .last("read the free space at \(path)") }
     let block = Int64(clamping: answer.f_frsize)
@@ -27,7 +27,7 @@ public struct DiskSpace: Sendable, Equatable {
   /// - Returns: false also where the file system makes no such files.
   public static func takesBytes(_ folder: String) -> Bool {
     let bytes = [UInt8](repeating: 0xFF, count: 262_144)
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       let file = try OpenFile.open(folder, O_WRONLY | subledger_tmpfile)
       try file.write(bytes[...], path: folder)
       try file.sync(path: folder)

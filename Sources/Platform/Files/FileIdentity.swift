@@ -15,8 +15,8 @@ public struct FileIdentity: Sendable, Equatable {
   /// Uses stat(2) alone: opening and closing a database file would release the locks that SQLite
   /// holds in this process (sqlite.org/howtocorrupt.html, section 2.2).
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public static func of(_ path: String) throws(PlatformError) -> FileIdentity {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public static func of(_ path: String) throws(LedgerError) -> FileIdentity {
     var status = stat()
     guard stat(path, &status) == 0 else { throw .last("read the status of \(path)") }
     return FileIdentity(

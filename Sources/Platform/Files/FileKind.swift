@@ -6,8 +6,8 @@ public enum FileKind: Sendable {
 
   /// The kind of the file at a path; nil if there is none.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public static func of(_ path: String) throws(PlatformError) -> FileKind? {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public static func of(_ path: String) throws(LedgerError) -> FileKind? {
     var status = stat()
     guard lstat(path, &status) == 0 else {
       if errno == ENOENT { return nil }

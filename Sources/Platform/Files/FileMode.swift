@@ -17,8 +17,8 @@ public struct FileMode: Sendable, Equatable {
 
   /// The mode of the file at a path; nil if there is none. Follows links.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public static func of(_ path: String) throws(PlatformError) -> FileMode? {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public static func of(_ path: String) throws(LedgerError) -> FileMode? {
     var status = stat()
     guard stat(path, &status) == 0 else {
       if errno == ENOENT { return nil }

@@ -8,12 +8,12 @@ public enum FileReading {
   /// Calls `body` with each chunk, of at most 1 MiB, until it returns false.
   ///
   /// - Returns: whether the end of the file was reached.
-  /// - Throws: `PlatformError.system`, which holds the path and errno: ELOOP when the path is a
+  /// - Throws: `LedgerError.system`, which holds the path and errno: ELOOP when the path is a
   ///   link, EINVAL when it is not a plain file, so that a pipe is not waited for. Also what `body`
   ///   throws.
   public static func forEachChunk(
-    _ path: String, _ body: (ArraySlice<UInt8>) throws(PlatformError) -> Bool
-  ) throws(PlatformError) -> Bool {
+    _ path: String, _ body: (ArraySlice<UInt8>) throws(LedgerError) -> Bool
+  ) throws(LedgerError) -> Bool {
     let file = try OpenFile.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     try file.requireFile(path: path)
     var chunk = [UInt8](repeating: 0, count: chunkSize)

@@ -4,8 +4,8 @@ import Glibc
 public enum FolderListing {
   /// The names without `.` and `..`, sorted.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public static func names(_ path: String) throws(PlatformError) -> [String] {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public static func names(_ path: String) throws(LedgerError) -> [String] {
     guard let folder = opendir(path) else { throw .last("read the folder \(path)") }
     defer { closedir(folder) }
     var names: [String] = []

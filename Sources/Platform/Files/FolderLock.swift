@@ -17,9 +17,9 @@ public struct FolderLock: ~Copyable, Sendable {
   /// Acquires the lock; creates the lock file with mode 0600 if there is none.
   ///
   /// - Returns: nil when another process, or another value in this one, holds the lock.
-  /// - Throws: `PlatformError.system`, which holds the path and errno: ELOOP when the path is a
+  /// - Throws: `LedgerError.system`, which holds the path and errno: ELOOP when the path is a
   ///   link, so that nothing is created at its target.
-  public static func acquire(_ path: String) throws(PlatformError) -> FolderLock? {
+  public static func acquire(_ path: String) throws(LedgerError) -> FolderLock? {
     let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .last("open \(path)") }
     var code = EWOULDBLOCK
@@ -38,8 +38,8 @@ public struct FolderLock: ~Copyable, Sendable {
 
   /// Whether a process holds the lock now. Creates nothing.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public static func isHeld(_ path: String) throws(PlatformError) -> Bool {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public static func isHeld(_ path: String) throws(LedgerError) -> Bool {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return false }

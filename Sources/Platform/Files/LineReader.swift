@@ -37,12 +37,12 @@ public final class LineReader {
   ///   - unpacker: called with the first chunk; returns the function that unpacks this chunk and
   ///     all later ones, or nil if the file is plain text. That function returns nil for damaged
   ///     input.
-  /// - Throws: `PlatformError.system`, which holds the path and errno: EINVAL when `isPlain` and
+  /// - Throws: `LedgerError.system`, which holds the path and errno: EINVAL when `isPlain` and
   ///   the path is not a plain file, EISDIR for a folder.
   public init(
     path: String, maximum: Int, isPlain: Bool = false, cancellation: Cancellation? = nil,
     unpacker: @escaping (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)? = { _ in nil }
-  ) throws(PlatformError) {
+  ) throws(LedgerError) {
     self.path = path
     self.maximum = maximum
     self.cancellation = cancellation
@@ -68,9 +68,9 @@ public final class LineReader {
   /// The next line without its line feed; nil after the last one, and where the input was
   /// cancelled.
   ///
-  /// - Throws: `PlatformError.system` with the errno of read(2), or EIO when the unpacking function
+  /// - Throws: `LedgerError.system` with the errno of read(2), or EIO when the unpacking function
   ///   finds damage.
-  public func next() throws(PlatformError) -> [UInt8]? {
+  public func next() throws(LedgerError) -> [UInt8]? {
     var line: [UInt8] = []
     while true {
       if let end = lineFeed {
@@ -105,7 +105,7 @@ public final class LineReader {
     line += buffer[offset..<min(end, offset + max(0, maximum + 1 - line.count))]
   }
 
-  private func fill() throws(PlatformError) {
+  private func fill() throws(LedgerError) {
     var count = 0
     let chunk = [UInt8](unsafeUninitializedCapacity: 1 << 18) { target, filled in
       count = read(descriptor, target.baseAddress, target.count)

@@ -4,21 +4,21 @@ import Glibc
 /// it would release the locks that SQLite holds in this process (sqlite.org/howtocorrupt.html,
 /// section 2.2).
 ///
-/// Every function throws `PlatformError.system`, which holds the path and errno.
+/// Every function throws `LedgerError.system`, which holds the path and errno.
 public struct OpenFile: ~Copyable {
   let descriptor: Int32
 
   /// Opens a plain file that is there, to read and write it wherever its name leads to later.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno; EINVAL for another kind.
-  public static func existing(_ path: String) throws(PlatformError) -> OpenFile {
+  /// - Throws: `LedgerError.system`, which holds the path and errno; EINVAL for another kind.
+  public static func existing(_ path: String) throws(LedgerError) -> OpenFile {
     let file = try open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
     try file.requireFile(path: path)
     return file
   }
 
   /// Opens a file; O_CREAT creates it with mode 0600.
-  static func open(_ path: String, _ flags: Int32) throws(PlatformError) -> OpenFile {
+  static func open(_ path: String, _ flags: Int32) throws(LedgerError) -> OpenFile {
     let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .last("open \(path)") }
     return OpenFile(descriptor: descriptor)
@@ -30,13 +30,13 @@ public struct OpenFile: ~Copyable {
 
   /// Syncs the content.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public func sync(path: String) throws(PlatformError) {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public func sync(path: String) throws(LedgerError) {
     guard fsync(descriptor) == 0 else { throw .last("sync \(path)") }
   }
 
   /// The status of the open file (fstat(2)), also when its path names another file by now.
-  func status(path: String) throws(PlatformError) -> (isFile: Bool, isPrivate: Bool, size: Int64) {
+  func status(path: String) throws(LedgerError) -> (isFile: Bool, isPrivate: Bool, size: Int64) {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw .last("read the status of \(path)") }
     return (
@@ -45,7 +45,7 @@ public struct OpenFile: ~Copyable {
   }
 
   /// Throws EINVAL unless this is a plain file.
-  func requireFile(path: String) throws(PlatformError) {
+  func requireFile(path: String) throws(LedgerError) {
     guard try status(path: path).isFile else {
       throw .system("use \(path), which is not a plain file", EINVAL)
     }
@@ -54,7 +54,7 @@ public struct OpenFile: ~Copyable {
   private static let firstRead = 65_536
 
   /// Reads up to `limit` bytes from the descriptor's current offset.
-  func read(limit: Int, path: String) throws(PlatformError) -> [UInt8] {
+  func read(limit: Int, path: String) throws(LedgerError) -> [UInt8] {
     // As much as has come so far, doubled: a limit may be far more than a file has.
     var bytes = [UInt8](repeating: 0, count: min(limit, Self.firstRead))
     var filled = 0
@@ -76,7 +76,7 @@ public struct OpenFile: ~Copyable {
   }
 
   /// The last byte of a file of `size` bytes, which is above 0.
-  func lastByte(of size: Int64, path: String) throws(PlatformError) -> UInt8 {
+  func lastByte(of size: Int64, path: String) throws(LedgerError) -> UInt8 {
     var byte: UInt8 = 0
     guard pread(descriptor, &byte, 1, off_t(size - 1)) == 1 else { throw .last("read \(path)") }
     return byte
@@ -84,8 +84,8 @@ public struct OpenFile: ~Copyable {
 
   /// Reads bytes from an offset: fewer where the file ends before.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public func read(_ count: Int, at offset: Int, path: String) throws(PlatformError) -> [UInt8] {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public func read(_ count: Int, at offset: Int, path: String) throws(LedgerError) -> [UInt8] {
     var code: Int32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       while filled < count {
@@ -105,8 +105,8 @@ public struct OpenFile: ~Copyable {
 
   /// Writes bytes at an offset.
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public func write(_ bytes: [UInt8], at offset: Int, path: String) throws(PlatformError) {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public func write(_ bytes: [UInt8], at offset: Int, path: String) throws(LedgerError) {
     var written = 0
     while written < bytes.count {
       let count = bytes.withUnsafeBytes {
@@ -119,7 +119,7 @@ public struct OpenFile: ~Copyable {
     }
   }
 
-  func write(_ bytes: ArraySlice<UInt8>, path: String) throws(PlatformError) {
+  func write(_ bytes: ArraySlice<UInt8>, path: String) throws(LedgerError) {
     var rest = bytes
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -130,7 +130,7 @@ public struct OpenFile: ~Copyable {
   }
 
   /// Copies the rest of the file, up to its end.
-  func copy(to target: borrowing OpenFile, path: String) throws(PlatformError) {
+  func copy(to target: borrowing OpenFile, path: String) throws(LedgerError) {
     var block = [UInt8](repeating: 0, count: 1 << 20)
     while true {
       let count = block.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }

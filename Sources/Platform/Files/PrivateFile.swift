@@ -17,16 +17,16 @@ public enum PrivateFile {
   /// Reads up to `limit` bytes. The mode is checked on the open file, so that it belongs to the
   /// content that is read; links are not followed (O_NOFOLLOW in open(2)).
   ///
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public static func read(_ path: String, limit: Int) throws(PlatformError) -> Found {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public static func read(_ path: String, limit: Int) throws(LedgerError) -> Found {
     let file: OpenFile
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       // Without O_NONBLOCK, opening a pipe waits for a writer.
       file = try OpenFile.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     } catch {
-      switch error {
-      case .system(_, ENOENT): return .absent
-      case .system(_, ELOOP): return .noFile
+      switch error.number {
+      case ENOENT: return .absent
+      case ELOOP: return .noFile
       default: throw error
       }
     }
@@ -41,8 +41,8 @@ public enum PrivateFile {
   ///
   /// - Returns: false if something of that name exists; nothing was changed then. Of two processes
   ///   that create the file at once, one gets false.
-  /// - Throws: `PlatformError.system`, which holds the path and errno.
-  public static func make(_ bytes: [UInt8], at path: String) throws(PlatformError) -> Bool {
+  /// - Throws: `LedgerError.system`, which holds the path and errno.
+  public static func make(_ bytes: [UInt8], at path: String) throws(LedgerError) -> Bool {
     let fresh = "\(path).\(getpid()).\(UInt32.random(in: 0...UInt32.max)).fresh"
     defer { unlink(fresh) }
     do {

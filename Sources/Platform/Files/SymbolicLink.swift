@@ -6,7 +6,7 @@ public enum SymbolicLink {
   /// the old or the new target. Not synced: it can be made again at any time.
   ///
   /// - Throws: what the file system reports.
-  public static func replace(_ path: String, target: String) throws(PlatformError) {
+  public static func replace(_ path: String, target: String) throws(LedgerError) {
     if self.target(of: path) == target { return }
     let fresh = path + ".new"
     unlink(fresh)

@@ -5,8 +5,8 @@ public enum Boot {
   /// While it is the same, unsynced writes of a process that has ended are still in the page cache
   /// and not lost.
   ///
-  /// - Throws: `PlatformError.system` when /proc is not mounted or cannot be read.
-  public static func id() throws(PlatformError) -> [UInt8] {
+  /// - Throws: `LedgerError.system` when /proc is not mounted or cannot be read.
+  public static func id() throws(LedgerError) -> [UInt8] {
     try DurableFile.read("/proc/sys/kernel/random/boot_id", limit: 64)
   }
 }

@@ -53,8 +53,8 @@ public struct Epoll: ~Copyable {
   deinit { close(descriptor) }
 
   /// - Parameter batch: the most events that one `wait` reports.
-  /// - Throws: `PlatformError.system` when the process or the machine has no descriptor left.
-  public static func open(batch: Int = 256) throws(PlatformError) -> Epoll {
+  /// - Throws: `LedgerError.system` when the process or the machine has no descriptor left.
+  public static func open(batch: Int = 256) throws(LedgerError) -> Epoll {
     let descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard descriptor >= 0 else { throw .last("open an epoll instance") }
     return Epoll(
@@ -63,9 +63,9 @@ public struct Epoll: ~Copyable {
 
   /// Watches a descriptor; its events carry `token`.
   ///
-  /// - Throws: `PlatformError.system` when the user may watch no more descriptors (ENOSPC) or
+  /// - Throws: `LedgerError.system` when the user may watch no more descriptors (ENOSPC) or
   ///   memory is short (ENOMEM).
-  public func add(_ watched: Int32, token: UInt64, _ interest: Interest) throws(PlatformError) {
+  public func add(_ watched: Int32, token: UInt64, _ interest: Interest) throws(LedgerError) {
     guard control(EPOLL_CTL_ADD, watched, token, interest) else {
       throw .last("watch a descriptor")
     }

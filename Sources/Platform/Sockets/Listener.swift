@@ -38,9 +38,9 @@ public final class Listener: Sendable {
   /// SO_REUSEPORT is not set: a second daemon on the same port must fail (promise 10) instead of
   /// getting half of the connections.
   ///
-  /// - Throws: `PlatformError.system` with EINVAL when `host` is no literal, EADDRINUSE when the
+  /// - Throws: `LedgerError.system` with EINVAL when `host` is no literal, EADDRINUSE when the
   ///   port is taken, EACCES for a privileged port, or the errno of another failed call.
-  public static func tcp(host: String, port: UInt16) throws(PlatformError) -> Listener {
+  public static func tcp(host: String, port: UInt16) throws(LedgerError) -> Listener {
     if var address = IPAddress.v4(host, port: port) { return try bound(to: &address, AF_INET) }
     if var address = IPAddress.v6(host, port: port) { return try bound(to: &address, AF_INET6) }
     throw .system("read the address", EINVAL)
@@ -48,7 +48,7 @@ public final class Listener: Sendable {
 
   private static func bound<Address>(
     to address: inout Address, _ family: Int32
-  ) throws(PlatformError) -> Listener {
+  ) throws(LedgerError) -> Listener {
     let socket = try streamSocket(family)
     var one: Int32 = 1
     setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, 4)
@@ -62,10 +62,10 @@ public final class Listener: Sendable {
 
   /// Listens on a unix socket of mode 0600. Replaces a socket file that no process listens on.
   ///
-  /// - Throws: `PlatformError.system` with EADDRINUSE when another process listens on it or the
+  /// - Throws: `LedgerError.system` with EADDRINUSE when another process listens on it or the
   ///   path is not a socket, ENAMETOOLONG when the path does not fit in sockaddr_un, or the errno
   ///   of another failed call.
-  public static func unix(path: String) throws(PlatformError) -> Listener {
+  public static func unix(path: String) throws(LedgerError) -> Listener {
     var address = try unixAddress(path)
     let socket = try streamSocket(AF_UNIX)
     var status = stat()
@@ -113,7 +113,7 @@ public final class Listener: Sendable {
     Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
   }
 
-  private static func streamSocket(_ family: Int32) throws(PlatformError) -> Socket {
+  private static func streamSocket(_ family: Int32) throws(LedgerError) -> Socket {
     let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | nonBlocking, 0)
     guard descriptor >= 0 else { throw .last("open a socket") }
     return Socket(adopting: descriptor)
@@ -121,7 +121,7 @@ public final class Listener: Sendable {
 
   private static func bind<Address>(
     _ socket: Int32, _ address: inout Address
-  ) throws(PlatformError) {
+  ) throws(LedgerError) {
     let code = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         Glibc.bind(socket, $0, socklen_t(MemoryLayout<Address>.size))
@@ -130,11 +130,11 @@ public final class Listener: Sendable {
     guard code == 0 else { throw .last("bind to the address") }
   }
 
-  private static func listen(_ socket: Int32) throws(PlatformError) {
+  private static func listen(_ socket: Int32) throws(LedgerError) {
     guard Glibc.listen(socket, 4096) == 0 else { throw .last("listen") }
   }
 
-  private static func boundPort(_ socket: Int32) throws(PlatformError) -> UInt16 {
+  private static func boundPort(_ socket: Int32) throws(LedgerError) -> UInt16 {
     var address = sockaddr_in6()
     var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
     let code = withUnsafeMutablePointer(to: &address) {
@@ -145,7 +145,7 @@ public final class Listener: Sendable {
     return UInt16(bigEndian: address.sin6_port)
   }
 
-  private static func unixAddress(_ path: String) throws(PlatformError) -> sockaddr_un {
+  private static func unixAddress(_ path: String) throws(LedgerError) -> sockaddr_un {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let fits = withUnsafeMutableBytes(of: &address.sun_path) { buffer in
@@ -158,7 +158,7 @@ public final class Listener: Sendable {
   }
 
   /// Whether no process listens on a socket file: connecting to it is refused.
-  private static func isStale(_ address: inout sockaddr_un) throws(PlatformError) -> Bool {
+  private static func isStale(_ address: inout sockaddr_un) throws(LedgerError) -> Bool {
     let caller = try streamSocket(AF_UNIX)
     let code = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {

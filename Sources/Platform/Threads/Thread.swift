@@ -14,10 +14,10 @@ public final class Thread: Sendable {
   ///
   /// - Parameter name: what `ps` and `top` show; the kernel keeps 15 bytes (PR_SET_NAME in
   ///   prctl(2)).
-  /// - Throws: `PlatformError.system` with EAGAIN when the kernel refuses another thread.
+  /// - Throws: `LedgerError.system` with EAGAIN when the kernel refuses another thread.
   public static func start(
     _ name: String, _ body: @escaping @Sendable () -> Void
-  ) throws(PlatformError) -> Thread {
+  ) throws(LedgerError) -> Thread {
     let box = Unmanaged.passRetained(
       Body {
         _ = subledger_name_thread(name)

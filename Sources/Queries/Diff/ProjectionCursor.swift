@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 import Store
 
 /// Reads the rows of a projection in key order, in batches.
@@ -13,7 +14,7 @@ struct ProjectionCursor {
   init(_ projection: ProjectionReader) { self.projection = projection }
 
   /// The next row; nil at the end.
-  mutating func next() throws(StoreError) -> FoldedStream? {
+  mutating func next() throws(LedgerError) -> FoldedStream? {
     if batch.isEmpty { batch = try projection.streams(after: last, limit: Self.batchSize)[...] }
     guard let row = batch.popFirst() else { return nil }
     last = row.key

@@ -1,6 +1,7 @@
 import AppStore
 import Entitlements
 public import Ledger
+public import Platform
 public import Store
 
 /// Compares a projection that was built with the live one, customer by customer.
@@ -23,12 +24,12 @@ public struct ProjectionDiff {
   ///   - progress: receives the events folded and the events in all; returns false to stop.
   ///   - each: receives every difference, in key order.
   /// - Returns: nil if `progress` stopped the build.
-  /// - Throws: `StoreError.foreign` when there is no live projection to compare with;
-  ///   `StoreError.locked` when another rebuild is running; what `each` throws.
+  /// - Throws: `LedgerError.foreign` when there is no live projection to compare with;
+  ///   `LedgerError.locked` when another rebuild is running; what `each` throws.
   public static func run(
     _ folder: DataFolder, _ plan: Rebuild.Plan, at time: Int64, durations: [String: Int64],
-    progress: (Int64, Int64) -> Bool, each: (RowDifference) throws(StoreError) -> Void
-  ) throws(StoreError) -> Summary? {
+    progress: (Int64, Int64) -> Bool, each: (RowDifference) throws(LedgerError) -> Void
+  ) throws(LedgerError) -> Summary? {
     let lock = try folder.lockRebuild()
     defer { withExtendedLifetime(lock) {} }
     let journal = try JournalReader.open(folder)
@@ -63,13 +64,13 @@ public struct ProjectionDiff {
   ///   - begin: receives the folds of the other projection and of this one first; returns false to
   ///     stop.
   ///   - each: receives every difference, in key order.
-  /// - Throws: `StoreError.noProjection` when there are no two such projections; what `begin` and
+  /// - Throws: `LedgerError.noProjection` when there are no two such projections; what `begin` and
   ///   `each` throw.
   public static func afterSwitch(
     _ folder: DataFolder, at time: Int64, durations: [String: Int64],
-    begin: (ProjectionIdentity, ProjectionIdentity) throws(StoreError) -> Bool,
-    each: (RowDifference) throws(StoreError) -> Void
-  ) throws(StoreError) {
+    begin: (ProjectionIdentity, ProjectionIdentity) throws(LedgerError) -> Bool,
+    each: (RowDifference) throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     let journal = try JournalReader.open(folder)
     guard case .own(let livePath) = try ProjectionExaminer.find(folder, journal, isReading: true)
     else {
@@ -101,7 +102,7 @@ public struct ProjectionDiff {
 
   private static func openLive(
     _ folder: DataFolder, _ journal: JournalReader
-  ) throws(StoreError) -> ProjectionReader {
+  ) throws(LedgerError) -> ProjectionReader {
     guard let name = try ProjectionList.read(folder).live else {
       throw .noProjection(
         "no projection is live in \(folder.path); run: subledger rebuild --apply")
@@ -118,8 +119,8 @@ public struct ProjectionDiff {
   /// Merges the two projections in key order.
   private func compare(
     _ live: ProjectionReader, _ built: ProjectionReader,
-    _ each: (RowDifference) throws(StoreError) -> Void
-  ) throws(StoreError) -> Summary {
+    _ each: (RowDifference) throws(LedgerError) -> Void
+  ) throws(LedgerError) -> Summary {
     var summary = Summary()
     var old = ProjectionCursor(live)
     var new = ProjectionCursor(built)
@@ -143,7 +144,7 @@ public struct ProjectionDiff {
   /// The difference of the rows of one key, of which either may be missing; counts equal rows.
   private func difference(
     _ before: FoldedStream?, _ after: FoldedStream?, _ summary: inout Summary
-  ) throws(StoreError) -> RowDifference? {
+  ) throws(LedgerError) -> RowDifference? {
     guard let key = before?.key ?? after?.key else { return nil }
     let after = try limited(after, key)
     guard before != after else {
@@ -177,7 +178,7 @@ public struct ProjectionDiff {
   /// the stream is folded again through the live projection's seq.
   private func limited(
     _ built: FoldedStream?, _ key: StreamKey
-  ) throws(StoreError) -> FoldedStream? {
+  ) throws(LedgerError) -> FoldedStream? {
     guard built != nil, foldedThrough.built > foldedThrough.live,
       try journal.hasEvents(of: key, after: foldedThrough.live)
     else { return built }

@@ -1,7 +1,7 @@
 import AppStore
 import Entitlements
 public import Ledger
-import Platform
+public import Platform
 public import Store
 public import StrictJSON
 
@@ -49,9 +49,9 @@ public struct StoredDiff {
   /// Replaces the stored comparison. Nothing depends on it, so it is not synced together with
   /// anything else.
   ///
-  /// - Throws: what the file system reports, as `StoreError`.
-  public func write(_ folder: DataFolder) throws(StoreError) {
-    try mapError(StoreError.init, try DurableFile.write(value.bytes, to: folder.comparison))
+  /// - Throws: what the file system reports, as `LedgerError`.
+  public func write(_ folder: DataFolder) throws(LedgerError) {
+    try DurableFile.write(value.bytes, to: folder.comparison)
   }
 
   // MARK: Reading
@@ -59,17 +59,12 @@ public struct StoredDiff {
   /// The stored comparison as a token may see it: the counts of its apps, added up. Nil if none is
   /// stored, or if the file cannot be parsed.
   ///
-  /// - Throws: what the file system reports, as `StoreError`.
+  /// - Throws: what the file system reports, as `LedgerError`.
   public static func read(
     _ folder: DataFolder, for token: Configuration.ReadToken
-  ) throws(StoreError) -> JSONValue? {
-    let bytes: [UInt8]
-    do throws(PlatformError) {
-      guard try DurableFile.size(folder.comparison) != nil else { return nil }
-      bytes = try DurableFile.read(folder.comparison, limit: maximumBytes)
-    } catch {
-      throw StoreError(error)
-    }
+  ) throws(LedgerError) -> JSONValue? {
+    guard try DurableFile.size(folder.comparison) != nil else { return nil }
+    let bytes = try DurableFile.read(folder.comparison, limit: maximumBytes)
     guard let root = try? JSONDocument(parsing: bytes).root else { return nil }
     func isShown(_ item: JSONElement) -> Bool {
       token.covers(

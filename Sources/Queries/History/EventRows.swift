@@ -1,5 +1,6 @@
 public import AppStore
 public import Entitlements
+import Platform
 import Store
 public import StrictJSON
 
@@ -48,7 +49,7 @@ extension LedgerReader {
   ) throws(Failure) -> EventRows {
     guard let opened = readable() else { throw .notReady(state) }
     defer { if !reusesSnapshot { endSnapshot() } }
-    let rows = try store { () throws(StoreError) in
+    let rows = try store { () throws(LedgerError) in
       try folds.rows(around: seq, of: key, since: time, journal)
     }
     var question = Question(now: time)

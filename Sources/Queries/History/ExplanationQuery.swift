@@ -1,6 +1,7 @@
 public import AppStore
 import Entitlements
 import Ledger
+import Platform
 import Store
 
 extension LedgerReader {
@@ -16,7 +17,7 @@ extension LedgerReader {
   ) throws(Failure) -> Explanation? {
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     guard let key = try Self.only(keys) else { return nil }
-    let events = try store { () throws(StoreError) in
+    let events = try store { () throws(LedgerError) in
       try journal.events(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
     }

@@ -112,7 +112,7 @@ extension LedgerReader {
   /// - Throws: `Failure.notReady` if rows are asked for and no projection can be read,
   ///   `Failure.store` if the journal cannot be read.
   public func feed(_ question: Feed.Question, through head: Int64) throws(Failure) -> Feed? {
-    let found = try store { () throws(StoreError) -> (start: Int64, end: Int64)? in
+    let found = try store { () throws(LedgerError) -> (start: Int64, end: Int64)? in
       try range(of: question, head)
     }
     guard let (start, end) = found else { return nil }
@@ -125,7 +125,7 @@ extension LedgerReader {
     var page = EncodedItems(limit: question.limit)
     while seq != last, !page.isFull {
       let (from, wanted) = (seq, min(Self.pieceSize, question.limit - page.items.count))
-      let events = try store { () throws(StoreError) in
+      let events = try store { () throws(LedgerError) in
         try journal.events(
           matching: question.filter, after: isNewest ? last - 1 : from,
           through: isNewest ? from - 1 : last, limit: wanted, newestFirst: isNewest)
@@ -141,7 +141,7 @@ extension LedgerReader {
     let hasMore = isNewest ? seq > end : seq < end
     // Before the newest event nothing was looked at.
     let place = min(seq, head)
-    let known = try store { () throws(StoreError) in try hash(at: place) }
+    let known = try store { () throws(LedgerError) in try hash(at: place) }
     return Feed(items: page.items, seq: place, hash: known ?? [], hasMore: hasMore, head: head)
   }
 
@@ -149,12 +149,12 @@ extension LedgerReader {
   /// another history.
   private func range(
     of question: Feed.Question, _ head: Int64
-  ) throws(StoreError) -> (start: Int64, end: Int64)? {
+  ) throws(LedgerError) -> (start: Int64, end: Int64)? {
     guard let asked = try place(question, head) else { return nil }
-    let first = try question.since.map { (time) throws(StoreError) in
+    let first = try question.since.map { (time) throws(LedgerError) in
       try journal.firstSeq(receivedFrom: time)
     }
-    let last = try question.until.map { (time) throws(StoreError) in
+    let last = try question.until.map { (time) throws(LedgerError) in
       try journal.firstSeq(receivedFrom: time) - 1
     }
     switch question.order {
@@ -167,7 +167,7 @@ extension LedgerReader {
   /// The last event that is not asked for; nil if the cursor is of another history.
   private func place(
     _ question: Feed.Question, _ head: Int64
-  ) throws(StoreError) -> Int64? {
+  ) throws(LedgerError) -> Int64? {
     switch question.place {
     case .start: return 0
     case .end: return question.order == .newest ? head + 1 : head
@@ -180,7 +180,7 @@ extension LedgerReader {
     }
   }
 
-  private func hash(at seq: Int64) throws(StoreError) -> [UInt8]? {
+  private func hash(at seq: Int64) throws(LedgerError) -> [UInt8]? {
     seq == 0 ? Head.empty.hash : try journal.hash(at: seq)
   }
 
@@ -191,7 +191,7 @@ extension LedgerReader {
     members.append(("words", .string(HistoryEntry.description(of: event))))
     var number: (seq: Int64?, previous: Int64?) = (nil, nil)
     if let key = event.streamKey {
-      number = try store { () throws(StoreError) in
+      number = try store { () throws(LedgerError) in
         try journal.streamNumber(of: event.seq, in: key)
       }
     }

@@ -1,4 +1,5 @@
 public import AppStore
+import Platform
 import Store
 
 extension LedgerReader {
@@ -19,7 +20,7 @@ extension LedgerReader {
   ) throws(Failure) -> History? {
     // One state of the file for the whole answer, so that a notification which is admitted
     // meanwhile is not shown twice.
-    try store { () throws(StoreError) in try journal.beginSnapshot() }
+    try store { () throws(LedgerError) in try journal.beginSnapshot() }
     defer { journal.endSnapshot() }
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     let known = try Self.only(keys)
@@ -45,7 +46,7 @@ extension LedgerReader {
     after seq: Int64, before last: StoredEvent?
   ) throws(Failure) -> (QuarantinedEntry) -> Bool {
     let start =
-      seq == 0 ? nil : try store { () throws(StoreError) in try journal.receivedAt(of: seq) }
+      seq == 0 ? nil : try store { () throws(LedgerError) in try journal.receivedAt(of: seq) }
     return { entry in
       entry.receivedAt >= start ?? .min && entry.receivedAt < last?.receivedAt ?? .max
     }
@@ -55,7 +56,7 @@ extension LedgerReader {
     of key: StreamKey, _ question: Question, isRaw: Bool, _ page: History.Page?
   ) throws(Failure) -> HistoryEvolution {
     let replacements = try replacements(of: key, question)
-    return try store { () throws(StoreError) in
+    return try store { () throws(LedgerError) in
       var evolution = HistoryEvolution(
         key, by: journal.fold, durations, receipts, replacements, page: page)
       let known = question.knownAt ?? .max
@@ -80,7 +81,7 @@ extension LedgerReader {
     _ question: Question, isRaw: Bool
   ) throws(Failure) -> ([QuarantinedEntry], hasMore: Bool) {
     let limit = Self.maximumQuarantined
-    let found = try store { () throws(StoreError) in
+    let found = try store { () throws(LedgerError) in
       try journal.quarantined(
         about: originalTransactionId, environment: environment, bodies: isRaw, limit: limit + 1)
     }

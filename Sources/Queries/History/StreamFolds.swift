@@ -1,6 +1,7 @@
 import AppStore
 import Entitlements
 import Ledger
+import Platform
 import Store
 
 /// Streams that were folded through one of their events, so that the next event of one costs one
@@ -36,7 +37,7 @@ final class StreamFolds {
   /// - Throws: what SQLite reports.
   func rows(
     around seq: Int64, of key: StreamKey, since time: Int64, _ journal: JournalReader
-  ) throws(StoreError) -> (before: EntitlementRow, after: EntitlementRow) {
+  ) throws(LedgerError) -> (before: EntitlementRow, after: EntitlementRow) {
     let known = known(key, through: seq - 1)
     var state = known?.state ?? StreamState()
     var last: FoldEvent?
@@ -56,7 +57,7 @@ final class StreamFolds {
   /// - Throws: what SQLite reports.
   func row(
     through seq: Int64, of key: StreamKey, since time: Int64, _ journal: JournalReader
-  ) throws(StoreError) -> EntitlementRow {
+  ) throws(LedgerError) -> EntitlementRow {
     if let known = known(key, through: seq), known.seq == seq {
       return EntitlementRow(known.state, by: journal.fold, at: time...Int64.max)
     }

@@ -85,7 +85,7 @@ public final class Overview: Sendable {
         (durations, count) = (last, nil)
       }
       count = count ?? (try? LedgerReader(ledger, durations: durations)).map(OverviewCount.init)
-      do throws(StoreError) {
+      do throws(LedgerError) {
         guard let count else { throw .busy }
         if !questions.isEmpty { since = questions.map(\.question.since).min() ?? since }
         if !questions.isEmpty || !isComplete {

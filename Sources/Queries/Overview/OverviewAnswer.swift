@@ -1,6 +1,7 @@
 import AppStore
 import Entitlements
 import Ledger
+import Platform
 import Store
 import StrictJSON
 
@@ -23,7 +24,7 @@ struct OverviewAnswer {
   }
 
   /// The `overview` object.
-  func json(to question: Overview.Question) throws(StoreError) -> JSONValue {
+  func json(to question: Overview.Question) throws(LedgerError) -> JSONValue {
     let isComplete = try count.isCounted(since: question.since)
     return .object([
       ("object", .string("overview")), ("at", .integer(question.now)),
@@ -162,7 +163,7 @@ struct OverviewAnswer {
   }
 
   /// The configured apps, and those that have events but are not configured any more.
-  private func apps(_ question: Overview.Question) throws(StoreError) -> [JSONValue] {
+  private func apps(_ question: Overview.Question) throws(LedgerError) -> [JSONValue] {
     var configured: [OverviewCount.App: Bool] = [:]
     for app in configuration.apps.values {
       for environment in app.environments {
@@ -184,7 +185,7 @@ struct OverviewAnswer {
     return items
   }
 
-  private func arrival(at seq: Int64?) throws(StoreError) -> JSONValue {
+  private func arrival(at seq: Int64?) throws(LedgerError) -> JSONValue {
     guard let seq, let arrival = try count.journal.arrival(at: seq) else {
       return .null
     }

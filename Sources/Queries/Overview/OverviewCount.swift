@@ -59,7 +59,7 @@ final class OverviewCount {
   /// - Returns: whether everything is counted.
   func advance(
     since: Int64, now: Int64, until deadline: Int64
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     let head = try journal.head().seq
     if lastCounted == 0 { (firstCounted, lastCounted) = (head + 1, head) }
     firstWanted = min(firstCounted, try journal.firstSeq(receivedFrom: since))
@@ -77,18 +77,18 @@ final class OverviewCount {
   }
 
   /// Whether all events received since a time, milliseconds since 1970, are counted.
-  func isCounted(since: Int64) throws(StoreError) -> Bool {
+  func isCounted(since: Int64) throws(LedgerError) -> Bool {
     firstCounted <= (try journal.firstSeq(receivedFrom: since))
   }
 
   /// When the first counted event was received, milliseconds since 1970; nil if none is counted.
-  func countedFrom() throws(StoreError) -> Int64? {
+  func countedFrom() throws(LedgerError) -> Int64? {
     try journal.arrival(at: firstCounted)?.receivedAt
   }
 
   // MARK: The journal
 
-  private func countForward(to head: Int64) throws(StoreError) -> Bool {
+  private func countForward(to head: Int64) throws(LedgerError) -> Bool {
     guard lastCounted < head else { return false }
     let end = min(head, lastCounted + Self.eventBatch)
     try count(from: lastCounted + 1, through: end)
@@ -96,7 +96,7 @@ final class OverviewCount {
     return true
   }
 
-  private func countBackward() throws(StoreError) -> Bool {
+  private func countBackward() throws(LedgerError) -> Bool {
     guard firstCounted > firstWanted else { return false }
     let start = max(firstWanted, firstCounted - Self.eventBatch)
     try count(from: start, through: firstCounted - 1)
@@ -104,7 +104,7 @@ final class OverviewCount {
     return true
   }
 
-  private func count(from first: Int64, through last: Int64) throws(StoreError) {
+  private func count(from first: Int64, through last: Int64) throws(LedgerError) {
     for part in try journal.hourCounts(from: first, through: last) {
       let app = App(environment: part.environment, bundleId: part.bundleId)
       let hour = Hour(
@@ -120,7 +120,7 @@ final class OverviewCount {
 
   /// Finds the last event of apps that have none in the counted hours. Done once: later events are
   /// counted as they arrive.
-  private func countSilentApps(_ apps: [JournalReader.JournaledApp]) throws(StoreError) -> Bool {
+  private func countSilentApps(_ apps: [JournalReader.JournaledApp]) throws(LedgerError) -> Bool {
     guard let start = searchedStreams else { return false }
     guard apps.contains(where: { lastSeqs[App($0)] == nil }) || start > 0 else { return false }
     let (seqs, next) = try journal.lastSeqs(afterStream: start, limit: Self.streamBatch)
@@ -135,7 +135,7 @@ final class OverviewCount {
   /// its last event. Done once: later ones are counted as they arrive.
   private func findLastNotification(
     _ apps: [JournalReader.JournaledApp]
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     for app in apps {
       let key = App(app)
       guard lastNotifications[key] == nil, let seq = lastSeqs[key] else { continue }
@@ -149,7 +149,7 @@ final class OverviewCount {
     return false
   }
 
-  private func countQuarantine(since: Int64) throws(StoreError) -> Bool {
+  private func countQuarantine(since: Int64) throws(LedgerError) -> Bool {
     let begun = Clock.monotonicNanoseconds()
     guard begun >= quarantineDue else { return false }
     quarantine = try journal.quarantineByReason()

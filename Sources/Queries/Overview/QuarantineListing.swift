@@ -1,4 +1,5 @@
 public import Ledger
+import Platform
 public import Store
 
 extension LedgerReader {
@@ -24,7 +25,7 @@ extension LedgerReader {
     var place = id
     while true {
       let through = place
-      let batch = try store { () throws(StoreError) in
+      let batch = try store { () throws(LedgerError) in
         try journal.quarantined(through: through, limit: size, filter, bodies: isRaw)
       }
       for item in batch {

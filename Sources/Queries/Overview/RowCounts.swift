@@ -75,7 +75,7 @@ extension LedgerReader {
     guard let opened = readable() else { throw .notReady(state) }
     let later = try later(than: opened)
     let durations = durations
-    let found = rows { () throws(StoreError) -> ProjectionReader.Counts in
+    let found = rows { () throws(LedgerError) -> ProjectionReader.Counts in
       var counts = try opened.reader.counts(at: now, durations: durations)
       for (key, stream) in later {
         let before = try opened.reader.row(of: key, .at(now))

@@ -125,7 +125,7 @@ extension LedgerReader {
   private func claimed(
     _ asked: CustomerQuestion, _ question: Question, _ spans: WantedSpans
   ) throws(Failure) -> (found: [Located], hasMore: Bool) {
-    let keys = try store { () throws(StoreError) in
+    let keys = try store { () throws(LedgerError) in
       try journal.streams(claimedBy: asked.id, receivedThrough: question.knownAt ?? .max)
     }.filter { asked.covers($0) && question.covers($0) }
     var found: [Located] = []
@@ -163,7 +163,7 @@ extension LedgerReader {
     let query = KeptRows.Query(kind, asked.id, asked.environment, asked.bundleId)
     // An answer about the past is folded from the journal: of its rows only the keys are used.
     let isKept = !question.isAboutThePast
-    func read() throws(StoreError) -> [ProjectedRow] {
+    func read() throws(LedgerError) -> [ProjectedRow] {
       let found = try opened.reader.customerRows(
         kind, asked.id, asked.environment, asked.bundleId, limit: asked.maximumRows + 1, spans)
       if isKept { keep(found, query, spans) }
@@ -174,7 +174,7 @@ extension LedgerReader {
     if let all = found, all.count > asked.maximumRows,
       all.contains(where: { !question.covers($0.key) })
     {
-      found = rows { () throws(StoreError) in
+      found = rows { () throws(LedgerError) in
         try opened.reader.customerRows(
           kind, asked.id, asked.environment, asked.bundleId, limit: asked.maximumRows + 1, spans
         ) { bundleId in

@@ -48,7 +48,7 @@ extension LedgerReader {
     defer { if !reusesSnapshot { endSnapshot() } }
     let later = try later(than: opened)
     let wanted = filter.projected(question)
-    let found = rows { () throws(StoreError) in
+    let found = rows { () throws(LedgerError) in
       try page(opened.reader, wanted, at: question.time, after: after, limit, except: later)
     }
     guard var found else { throw .notReady(state) }
@@ -71,7 +71,7 @@ extension LedgerReader {
 
   /// The streams with later events than the projection has. None while it follows the journal.
   func later(than opened: Opened) throws(Failure) -> [StreamKey: FoldedStream] {
-    let read = rows { () throws(StoreError) -> Int64? in
+    let read = rows { () throws(LedgerError) -> Int64? in
       try beginSnapshot()
       return isFollowing ? nil : try opened.reader.foldedThrough()
     }
@@ -80,7 +80,7 @@ extension LedgerReader {
       laterStreams.removeAll()
       return [:]
     }
-    let isComplete = try store { () throws(StoreError) in
+    let isComplete = try store { () throws(LedgerError) in
       try laterStreams.update(journal, after: through, generation: opened.generation)
     }
     guard isComplete else { throw .notReady(state) }
@@ -90,7 +90,7 @@ extension LedgerReader {
   private func page(
     _ projection: ProjectionReader, _ filter: ProjectionReader.Filter, at time: Int64,
     after: StreamKey?, _ limit: Int, except later: [StreamKey: FoldedStream]
-  ) throws(StoreError) -> [ProjectedRow] {
+  ) throws(LedgerError) -> [ProjectedRow] {
     var found: [ProjectedRow] = []
     var last = after
     while found.count < limit {

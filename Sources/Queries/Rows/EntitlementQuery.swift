@@ -82,7 +82,7 @@ extension LedgerReader {
     if let found = kept(query, spans)?.filter({ isAskedFor($0.key) }), !found.isEmpty {
       return found
     }
-    return rows { () throws(StoreError) in
+    return rows { () throws(LedgerError) in
       // The row and its successor are read from one state of the file.
       try beginSnapshot()
       let all = try projection.rows(withOriginalTransactionId: originalTransactionId, spans)
@@ -101,8 +101,8 @@ extension LedgerReader {
 
   /// Whether the journal has events of a stream that its row lacks.
   private func isBehind(_ key: StreamKey, _ opened: Opened) throws(Failure) -> Bool {
-    let through = rows { () throws(StoreError) in try opened.reader.foldedThrough() } ?? 0
-    return try store { () throws(StoreError) in try journal.hasEvents(of: key, after: through) }
+    let through = rows { () throws(LedgerError) in try opened.reader.foldedThrough() } ?? 0
+    return try store { () throws(LedgerError) in try journal.hasEvents(of: key, after: through) }
   }
 
   private func journaledEntitlement(
@@ -119,7 +119,7 @@ extension LedgerReader {
     _ originalTransactionId: String, _ environment: Environment?, _ bundleId: String?,
     _ question: Question
   ) throws(Failure) -> [StreamKey] {
-    let all = try store { () throws(StoreError) in
+    let all = try store { () throws(LedgerError) in
       try journal.streams(withOriginalTransactionId: originalTransactionId)
     }
     return all.filter { Self.isAskedFor($0, environment, bundleId, question) }

@@ -1,5 +1,6 @@
 public import AppStore
 import Entitlements
+import Platform
 public import Store
 public import StrictJSON
 
@@ -64,7 +65,7 @@ extension LedgerReader {
     of customer: CustomerName, _ environment: Environment, receivedThrough: Int64 = .max
   ) throws(Failure) -> [GrantDocument] {
     guard mayHaveStatements else { return [] }
-    return try store { () throws(StoreError) in
+    return try store { () throws(LedgerError) in
       guard let mac = try journal.mac(of: customer) else { return [] }
       let all = try journal.statements(about: mac, receivedThrough: receivedThrough)
         .filter { $0.statement.environment == environment }
@@ -87,7 +88,7 @@ extension LedgerReader {
     where isShown: (_ bundleId: String) -> Bool
   ) throws(Failure) -> (grants: [GrantDocument], next: Int64?) {
     guard mayHaveStatements else { return ([], nil) }
-    return try store { () throws(StoreError) in
+    return try store { () throws(LedgerError) in
       guard let mac = try journal.mac(of: customer) else { return ([], nil) }
       var grants: [GrantDocument] = []
       var last = seq
@@ -124,7 +125,7 @@ extension LedgerReader {
   /// - Throws: `Failure.store` if the journal cannot be read.
   public func sharedPurchaseCount() throws(Failure) -> Int64 {
     guard mayHaveStatements else { return 0 }
-    return try store { () throws(StoreError) in try journal.sharedPurchaseCount() }
+    return try store { () throws(LedgerError) in try journal.sharedPurchaseCount() }
   }
 
   /// The accounts that have a purchase, as far as they are not forgotten: the first of them, and
@@ -135,7 +136,7 @@ extension LedgerReader {
     _ key: StreamKey, _ question: Question
   ) throws(Failure) -> (names: [String], count: Int) {
     guard mayHaveStatements else { return ([], 0) }
-    return try store { () throws(StoreError) in
+    return try store { () throws(LedgerError) in
       let time = question.knownAt ?? .max
       let names = try journal.accounts(
         of: key, receivedThrough: time, limit: RowDocument.maximumAccounts)

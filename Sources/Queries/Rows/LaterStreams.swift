@@ -1,5 +1,6 @@
 import AppStore
 import Ledger
+import Platform
 import Store
 
 /// The streams that have later events than a projection, folded by this program: with them a list
@@ -29,7 +30,7 @@ final class LaterStreams {
   /// - Throws: what SQLite reports about the journal.
   func update(
     _ journal: JournalReader, after seq: Int64, generation: Int
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     if self.generation != generation { removeAll() }
     self.generation = generation
     let head = try journal.head().seq

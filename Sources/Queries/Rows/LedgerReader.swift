@@ -1,6 +1,6 @@
 import AppStore
 public import Ledger
-import Platform
+public import Platform
 public import Store
 
 /// Reads entitlements, histories and quarantine: rows as of now from the live projection, rows as
@@ -17,7 +17,7 @@ public final class LedgerReader {
     case notReady(ProjectionState)
     /// Two apps have this original transaction id, and the question names neither.
     case ambiguous
-    case store(StoreError)
+    case store(LedgerError)
   }
 
   /// A projection that is open.
@@ -69,7 +69,7 @@ public final class LedgerReader {
   public init(
     _ ledger: Ledger, durations: [String: Int64], reusesSnapshot: Bool = false,
     isPassing: Bool = false
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     journal = try JournalReader.open(ledger.folder, isPassing: isPassing)
     folds = StreamFolds(capacity: isPassing ? Self.passingFoldedBytes : Self.foldedBytes)
     self.durations = durations
@@ -80,7 +80,7 @@ public final class LedgerReader {
   /// A reader of a data folder, whether or not another process has it open.
   ///
   /// - Throws: what `JournalReader.open` throws.
-  public init(_ folder: DataFolder, durations: [String: Int64]) throws(StoreError) {
+  public init(_ folder: DataFolder, durations: [String: Int64]) throws(LedgerError) {
     journal = try JournalReader.open(folder)
     folds = StreamFolds(capacity: Self.foldedBytes)
     self.durations = durations
@@ -102,7 +102,7 @@ public final class LedgerReader {
       endSnapshot()
       opened = nil
       guard let file = current.readable else { return nil }
-      do throws(StoreError) {
+      do throws(LedgerError) {
         let found = try open(
           projection.folder, file.path, generation: current.generation, isOwn: file.isOwn)
         // After it was opened: otherwise another file could be opened that replaced it.
@@ -124,7 +124,7 @@ public final class LedgerReader {
 
   private func open(
     _ folder: DataFolder, _ path: String, generation: Int, isOwn: Bool
-  ) throws(StoreError) -> Opened {
+  ) throws(LedgerError) -> Opened {
     let reader = try ProjectionReader.open(folder, path: path)
     return Opened(
       reader: reader, generation: generation, isOwn: isOwn,
@@ -148,7 +148,7 @@ public final class LedgerReader {
   /// - Throws: `Failure.store` if the journal cannot be read.
   func confirmedAt(_ key: StreamKey, _ question: Question) throws(Failure) -> Int64? {
     if case .running(let projection) = source, !projection.holdsEvidence { return nil }
-    return try store { () throws(StoreError) in
+    return try store { () throws(LedgerError) in
       try journal.confirmedAt(
         key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
     }
@@ -167,7 +167,7 @@ public final class LedgerReader {
     since time: Int64
   ) throws(Failure) -> [ProjectionReader.Counts.App: JournalReader.Confirmations] {
     if case .running(let projection) = source, !projection.holdsEvidence { return [:] }
-    return try store { () throws(StoreError) in try journal.confirmations(since: time) }
+    return try store { () throws(LedgerError) in try journal.confirmations(since: time) }
   }
 
   /// Streams that have named this id as their predecessor since the process started, and before as
@@ -191,7 +191,7 @@ public final class LedgerReader {
   /// - Throws: `Failure.notReady` if no projection can be read.
   public func digest() throws(Failure) -> String? {
     let projection = try projection()
-    return rows { () throws(StoreError) in
+    return rows { () throws(LedgerError) in
       try projection.digest().map { Hexadecimal.encode($0.bytes) }
     } ?? nil
   }
@@ -201,7 +201,7 @@ public final class LedgerReader {
   /// - Throws: `Failure.notReady` if no projection can be read.
   public func foldedThrough() throws(Failure) -> Int64 {
     let projection = try projection()
-    guard let seq = rows({ () throws(StoreError) in try projection.foldedThrough() }) else {
+    guard let seq = rows({ () throws(LedgerError) in try projection.foldedThrough() }) else {
       throw .notReady(state)
     }
     return seq
@@ -213,7 +213,7 @@ public final class LedgerReader {
   /// snapshot older than the last commit.
   ///
   /// - Throws: what SQLite reports.
-  func beginSnapshot() throws(StoreError) {
+  func beginSnapshot() throws(LedgerError) {
     guard snapshot == nil, let opened else { return }
     var commits = 0
     // Read before the snapshot begins: if a commit comes in between, the snapshot has more than
@@ -234,8 +234,8 @@ public final class LedgerReader {
   // MARK: Errors
 
   /// Runs a read of the journal.
-  func store<Value>(_ read: () throws(StoreError) -> Value) throws(Failure) -> Value {
-    do throws(StoreError) {
+  func store<Value>(_ read: () throws(LedgerError) -> Value) throws(Failure) -> Value {
+    do throws(LedgerError) {
       return try read()
     } catch {
       throw .store(error)
@@ -263,8 +263,8 @@ public final class LedgerReader {
 
   /// Runs a read of the open projection. Returns nil if it failed: the caller then asks the
   /// journal. Damage is reported, and the file is not read again.
-  func rows<Value>(_ read: () throws(StoreError) -> Value) -> Value? {
-    do throws(StoreError) {
+  func rows<Value>(_ read: () throws(LedgerError) -> Value) -> Value? {
+    do throws(LedgerError) {
       return try read()
     } catch {
       // SQLite may have rolled the transaction back (sqlite.org/lang_transaction.html).

@@ -1,5 +1,6 @@
 public import AppStore
 public import Entitlements
+import Platform
 import Store
 
 /// Everything that a copy of a row elsewhere needs.
@@ -20,7 +21,7 @@ extension LedgerReader {
   public func mirroredRows(
     after key: StreamKey?, limit: Int
   ) throws(Failure) -> [MirroredRow]? {
-    try mirrored { (projection) throws(StoreError) in
+    try mirrored { (projection) throws(LedgerError) in
       try projection.wholeRows(after: key, limit: limit)
     }
   }
@@ -31,7 +32,7 @@ extension LedgerReader {
   ///
   /// - Throws: `Failure.store` if a file cannot be read.
   public func mirroredRows(of keys: Set<StreamKey>) throws(Failure) -> [MirroredRow]? {
-    try mirrored { (projection) throws(StoreError) in
+    try mirrored { (projection) throws(LedgerError) in
       var found: [ProjectedRow] = []
       var waiting = keys.sorted()
       var known = keys
@@ -52,11 +53,11 @@ extension LedgerReader {
   }
 
   private func mirrored(
-    _ read: (ProjectionReader) throws(StoreError) -> [ProjectedRow]
+    _ read: (ProjectionReader) throws(LedgerError) -> [ProjectedRow]
   ) throws(Failure) -> [MirroredRow]? {
     guard let opened = readable(), opened.isOwn, isFollowing else { return nil }
     defer { if !reusesSnapshot { endSnapshot() } }
-    let projected = rows { () throws(StoreError) in
+    let projected = rows { () throws(LedgerError) in
       try beginSnapshot()
       return try read(opened.reader)
     }
@@ -64,7 +65,7 @@ extension LedgerReader {
     let question = Question(now: .max)
     var found: [MirroredRow] = []
     for item in projected {
-      let accounts = try store { () throws(StoreError) in try journal.accounts(of: item.key) }
+      let accounts = try store { () throws(LedgerError) in try journal.accounts(of: item.key) }
       found.append(
         MirroredRow(
           key: item.key, row: item.row, succeededBy: try successor(of: item.key, question, opened),

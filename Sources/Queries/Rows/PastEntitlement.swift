@@ -1,6 +1,7 @@
 import AppStore
 import Entitlements
 import Ledger
+import Platform
 import Store
 
 extension LedgerReader {
@@ -12,7 +13,7 @@ extension LedgerReader {
   func journaledRow(of key: StreamKey, _ question: Question) throws(Failure) -> EntitlementRow {
     let state = try journaledState(of: key, question)
     var whole = state
-    try store { () throws(StoreError) in
+    try store { () throws(LedgerError) in
       // Another fold decided what is held. Journaling all of it would give the same row.
       guard question.through == nil, try !journal.isJudged() else { return }
       let held = try journal.heldPayloads(
@@ -28,12 +29,12 @@ extension LedgerReader {
 
   /// The state of such a row.
   func journaledState(of key: StreamKey, _ question: Question) throws(Failure) -> StreamState {
-    try store { () throws(StoreError) in
+    try store { () throws(LedgerError) in
       var state = StreamState()
       try journal.forEachPayload(
         of: key, through: question.through ?? .max, signedThrough: question.asOf ?? .max,
         receivedThrough: question.knownAt ?? .max
-      ) { (payload) throws(StoreError) in
+      ) { (payload) throws(LedgerError) in
         if let event = try? JournaledNotification.foldEvent(payload) {
           state.evolve(event)
         } else if question.asOf != nil || question.knownAt != nil {

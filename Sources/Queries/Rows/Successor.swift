@@ -68,7 +68,7 @@ extension LedgerReader {
   ) throws(Failure) -> [Naming] {
     guard maySucceed(key.originalTransactionId) else { return [] }
     var found: [StreamKey: [Predecessor]] = [:]
-    let streams = rows { () throws(StoreError) in try opened?.reader.successors(of: key) }
+    let streams = rows { () throws(LedgerError) in try opened?.reader.successors(of: key) }
     for stream in (streams ?? nil) ?? [] {
       found[stream.key] =
         isCurrent(question, opened)
@@ -91,7 +91,7 @@ extension LedgerReader {
     of key: StreamKey, _ question: Question, _ opened: Opened?
   ) throws(Failure) -> [Predecessor] {
     if let opened, isFollowing {
-      let streams = rows { () throws(StoreError) in
+      let streams = rows { () throws(LedgerError) in
         try opened.reader.streams(withOriginalTransactionId: key.originalTransactionId)
       }
       // Nearly no stream has ever named one.

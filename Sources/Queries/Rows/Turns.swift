@@ -1,5 +1,6 @@
 public import AppStore
 import Entitlements
+import Platform
 import Store
 
 /// What time alone changes (promise 8: a row follows from signed facts and the time).
@@ -32,12 +33,12 @@ extension LedgerReader {
   ) throws(Failure) -> [Turn]? {
     guard let opened = readable(), opened.isOwn, isFollowing else { return nil }
     defer { if !reusesSnapshot { endSnapshot() } }
-    let projected = rows { () throws(StoreError) in
+    let projected = rows { () throws(LedgerError) in
       try beginSnapshot()
       return try opened.reader.turns(after: time, through: last, limit: limit)
     }
     guard let projected else { return nil }
-    return try store { () throws(StoreError) in
+    return try store { () throws(LedgerError) in
       var found: [Turn] = []
       for turn in projected {
         // The rows may be newer than the state of the journal that is read.
@@ -63,9 +64,9 @@ extension LedgerReader {
     defer { if !reusesSnapshot { endSnapshot() } }
     guard let (row, seq, successor) = try folded(receivedBy: time, of: key) else { return nil }
     guard turns(row, at: time) else { return nil }
-    let last = try store { () throws(StoreError) in try journal.lastSeq(of: key) }
+    let last = try store { () throws(LedgerError) in try journal.lastSeq(of: key) }
     if let last, last > seq {
-      let present = try store { () throws(StoreError) in
+      let present = try store { () throws(LedgerError) in
         try folds.row(through: last, of: key, since: time - 1, journal)
       }
       guard turns(present, at: time) else { return nil }
@@ -102,11 +103,11 @@ extension LedgerReader {
     receivedBy time: Int64, of key: StreamKey
   ) throws(Failure) -> (row: EntitlementRow, seq: Int64, successor: String?)? {
     guard let opened = readable() else { throw .notReady(state) }
-    let known = try store { () throws(StoreError) in
+    let known = try store { () throws(LedgerError) in
       try journal.lastSeq(of: key, receivedThrough: time)
     }
     guard let seq = known else { return nil }
-    let row = try store { () throws(StoreError) in
+    let row = try store { () throws(LedgerError) in
       try folds.row(through: seq, of: key, since: time - 1, journal)
     }
     var question = Question(now: time)

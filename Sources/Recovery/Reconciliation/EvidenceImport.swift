@@ -112,10 +112,10 @@ public final class EvidenceImport {
       }
     }
     guard !done.isEmpty else { return }
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try progress.add(done)
     } catch {
-      report.failure = "\(error)"
+      report.failure = error.detail
     }
   }
 

@@ -12,8 +12,8 @@ public final class ImportProgress {
 
   /// Reads the progress of an import of the same ids, if there is one.
   ///
-  /// - Throws: `PlatformError.system` if the file cannot be read.
-  public init(_ folder: DataFolder, _ ids: [String]) throws(PlatformError) {
+  /// - Throws: `LedgerError.system` if the file cannot be read.
+  public init(_ folder: DataFolder, _ ids: [String]) throws(LedgerError) {
     let digest = SHA256.hash(Array(ids.joined(separator: "\n").utf8))
     path = folder.path + "/import-\(Hexadecimal.encode(Array(digest.prefix(8)))).progress"
     guard try DurableFile.size(path) != nil else { return }
@@ -27,8 +27,8 @@ public final class ImportProgress {
 
   /// Records ids whose answers are journaled.
   ///
-  /// - Throws: `PlatformError.system`.
-  func add(_ indices: [Int]) throws(PlatformError) {
+  /// - Throws: `LedgerError.system`.
+  func add(_ indices: [Int]) throws(LedgerError) {
     done.formUnion(indices)
     let line = indices.map(String.init).joined(separator: ",") + ";"
     try AppendedFile.append(line: Array(line.utf8), to: path)

@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 import Store
 
 /// What is committed is there, for everyone, as it was.
@@ -16,7 +17,7 @@ enum AppendChecks {
   private static func identity(_ trial: JournalTrial) throws(ConformanceFailure) {
     let one = [UInt8](repeating: 7, count: 16)
     let other = [UInt8](repeating: 8, count: 16)
-    let found = try trial.call { () throws(SharedJournalError) in
+    let found = try trial.call { () throws(LedgerError) in
       (
         try trial.first.identify(one, by: trial.soon),
         try trial.second.identify(other, by: trial.soon)
@@ -41,7 +42,7 @@ enum AppendChecks {
     let shipment = trial.shipment(events: 1_000, notes: 300, dictionaries: 2)
     try trial.append(shipment, by: trial.first)
     let from = trial.position
-    let tail = try trial.call { () throws(SharedJournalError) in
+    let tail = try trial.call { () throws(LedgerError) in
       try trial.second.tail(after: from, limit: JournalTail.limit, by: trial.soon)
     }
     try trial.expect(tail.isWhole, "a thousand is not more than the limit")
@@ -63,7 +64,7 @@ enum AppendChecks {
     clearing.addNote(subject: "account/1/removed")
     try trial.append(clearing.shipment, by: trial.first)
     try trial.catchUp()
-    let tail = try trial.call { () throws(SharedJournalError) in
+    let tail = try trial.call { () throws(LedgerError) in
       try trial.first.tail(after: start, limit: JournalTail.limit, by: trial.soon)
     }
     try trial.expect(
@@ -87,7 +88,7 @@ enum AppendChecks {
     try trial.append(shipment, by: trial.first)
     let read = try trial.catchUp()
     let head = trial.position
-    let found = try trial.call { () throws(SharedJournalError) in
+    let found = try trial.call { () throws(LedgerError) in
       [
         try trial.first.hash(at: 0, by: trial.soon),
         try trial.first.hash(at: head.seq - 1, by: trial.soon),

@@ -36,7 +36,7 @@ final class ConcurrentAppends: Sendable {
     for _ in 0..<rounds {
       let deadline = Deadline(milliseconds: 20_000)
       while true {
-        do throws(SharedJournalError) {
+        do throws(LedgerError) {
           let tail = try journal.begin(after: position, by: deadline)
           position = tail.head
           var made = MadeShipment(after: position)
@@ -46,7 +46,7 @@ final class ConcurrentAppends: Sendable {
           position = made.shipment.head
           break
         } catch {
-          guard case .notNow = error, !deadline.hasPassed else { return note("\(error)") }
+          guard error.code == .sharedNotNow, !deadline.hasPassed else { return note("\(error)") }
         }
       }
     }

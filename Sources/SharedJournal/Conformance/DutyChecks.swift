@@ -23,7 +23,7 @@ enum DutyChecks {
     _ first: any DutyTable, _ second: any DutyTable
   ) throws(ConformanceFailure) {
     let (lease, renewed, other, unrelated) = try mapError({ ConformanceFailure($0) }) {
-      () throws(SharedJournalError) in
+      () throws(LedgerError) in
       (
         try first.take("one", for: "a", by: soon), try first.take("one", for: "a", by: soon),
         try second.take("one", for: "b", by: soon), try second.take("two", for: "b", by: soon)
@@ -39,9 +39,9 @@ enum DutyChecks {
   ) throws(ConformanceFailure) {
     let position: [UInt8] = [1, 0, 255]
     let (lease, next, saved, late) = try mapError({ ConformanceFailure($0) }) {
-      () throws(SharedJournalError) in
+      () throws(LedgerError) in
       guard let lease = try first.take("three", for: "a", by: soon) else {
-        throw .broken(state: "the duty is not free")
+        throw .sharedBroken(state: "the duty is not free")
       }
       let saved = try first.save(position, of: "three", lease, by: soon)
       try first.release("three", lease, by: soon)

@@ -14,11 +14,11 @@ enum HeadChecks {
 
   private static func holding(_ trial: JournalTrial) throws(ConformanceFailure) {
     let place = trial.position
-    try trial.call { () throws(SharedJournalError) in
+    try trial.call { () throws(LedgerError) in
       _ = try trial.first.begin(after: place, by: trial.soon)
     }
     try expectBusy(trial)
-    try trial.call { () throws(SharedJournalError) in
+    try trial.call { () throws(LedgerError) in
       try trial.first.commit(trial.shipment(events: 1), by: trial.soon)
     }
     try trial.catchUp()
@@ -28,15 +28,15 @@ enum HeadChecks {
   private static func expectBusy(_ trial: JournalTrial) throws(ConformanceFailure) {
     let place = trial.position
     try trial.expectError(
-      "a second begin", { if case .notNow = $0 { true } else { false } },
-      { () throws(SharedJournalError) in
+      "a second begin", { $0.code == .sharedNotNow },
+      { () throws(LedgerError) in
         _ = try trial.second.begin(after: place, by: Deadline(milliseconds: 300))
       })
   }
 
   private static func deadline(_ trial: JournalTrial) throws(ConformanceFailure) {
     let place = trial.position
-    try trial.call { () throws(SharedJournalError) in
+    try trial.call { () throws(LedgerError) in
       _ = try trial.first.begin(after: place, by: trial.soon)
     }
     let start = Clock.monotonicNanoseconds()
@@ -47,14 +47,14 @@ enum HeadChecks {
 
   private static func abandoning(_ trial: JournalTrial) throws(ConformanceFailure) {
     let place = trial.position
-    try trial.call { () throws(SharedJournalError) in
+    try trial.call { () throws(LedgerError) in
       _ = try trial.first.begin(after: place, by: trial.soon)
     }
     trial.first.abandon()
     trial.first.abandon()
     try trial.expectError(
-      "a commit without the head", { if case .notNow = $0 { true } else { false } },
-      { () throws(SharedJournalError) in
+      "a commit without the head", { $0.code == .sharedNotNow },
+      { () throws(LedgerError) in
         try trial.first.commit(trial.shipment(events: 1), by: trial.soon)
       })
     let read = try trial.catchUp()
@@ -68,7 +68,7 @@ enum HeadChecks {
       try trial.append(trial.shipment(events: 600), by: trial.first)
       try trial.catchUp()
     }
-    let tail = try trial.call { () throws(SharedJournalError) in
+    let tail = try trial.call { () throws(LedgerError) in
       try trial.first.begin(after: start, by: trial.soon)
     }
     try trial.expect(!tail.isWhole && tail.events.count == JournalTail.limit, "it has a page")
@@ -78,7 +78,7 @@ enum HeadChecks {
 
   private static func lostHolder(_ trial: JournalTrial) throws(ConformanceFailure) {
     let place = trial.position
-    try trial.call { () throws(SharedJournalError) in
+    try trial.call { () throws(LedgerError) in
       _ = try trial.first.begin(after: place, by: trial.soon)
     }
     trial.first.disconnect()
@@ -91,7 +91,7 @@ enum HeadChecks {
     let start = trial.position
     let shipment = trial.shipment(events: 3, notes: 2, dictionaries: 1)
     try trial.append(shipment, by: trial.first)
-    let tail = try trial.call { () throws(SharedJournalError) in
+    let tail = try trial.call { () throws(LedgerError) in
       try trial.second.begin(after: start, by: trial.soon)
     }
     try trial.expect(

@@ -34,16 +34,16 @@ final class JournalTrial {
 
   /// Calls a shared journal, and turns its error into a failure of the check.
   func call<Value>(
-    _ body: () throws(SharedJournalError) -> Value
+    _ body: () throws(LedgerError) -> Value
   ) throws(ConformanceFailure) -> Value {
     try mapError({ ConformanceFailure($0) }, in: body)
   }
 
   func expectError(
-    _ what: String, _ matches: (SharedJournalError) -> Bool,
-    _ body: () throws(SharedJournalError) -> Void
+    _ what: String, _ matches: (LedgerError) -> Bool,
+    _ body: () throws(LedgerError) -> Void
   ) throws(ConformanceFailure) {
-    do throws(SharedJournalError) {
+    do throws(LedgerError) {
       try body()
     } catch {
       guard matches(error) else { throw ConformanceFailure("\(what): it threw \(error)") }
@@ -62,7 +62,7 @@ final class JournalTrial {
     var (events, notes): ([PackedEvent], [Note]) = ([], [])
     while true {
       let from = position
-      let tail = try call { () throws(SharedJournalError) in
+      let tail = try call { () throws(LedgerError) in
         try second.tail(after: from, limit: limit, by: soon)
       }
       try follow(tail)
@@ -107,7 +107,7 @@ final class JournalTrial {
   func append(
     _ shipment: Shipment, by journal: any SharedJournal
   ) throws(ConformanceFailure) {
-    try call { () throws(SharedJournalError) in
+    try call { () throws(LedgerError) in
       _ = try journal.begin(after: shipment.after, by: soon)
       try journal.commit(shipment, by: soon)
     }

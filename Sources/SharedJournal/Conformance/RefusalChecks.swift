@@ -1,3 +1,4 @@
+import Platform
 import Store
 
 /// What must never be committed.
@@ -9,7 +10,7 @@ enum RefusalChecks {
     ("a refused commit leaves nothing, and the head can be taken again", nothingLeft),
   ]
 
-  private static func isDiverged(_ error: SharedJournalError) -> Bool { error == .diverged }
+  private static func isDiverged(_ error: LedgerError) -> Bool { error == .sharedDiverged }
 
   private static func divergedPlace(_ trial: JournalTrial) throws(ConformanceFailure) {
     try trial.append(trial.shipment(events: 1, notes: 1), by: trial.first)
@@ -24,12 +25,12 @@ enum RefusalChecks {
     for (what, wrong) in [("ahead", ahead), ("other hash", forked), ("other notes", otherNotes)] {
       try trial.expectError(
         "begin, \(what)", isDiverged,
-        { () throws(SharedJournalError) in
+        { () throws(LedgerError) in
           _ = try trial.first.begin(after: wrong, by: trial.soon)
         })
       try trial.expectError(
         "tail, \(what)", isDiverged,
-        { () throws(SharedJournalError) in
+        { () throws(LedgerError) in
           _ = try trial.first.tail(after: wrong, limit: 10, by: trial.soon)
         })
     }
@@ -41,7 +42,7 @@ enum RefusalChecks {
     try trial.append(trial.shipment(events: 1), by: trial.second)
     try trial.expectError(
       "a stale commit", isDiverged,
-      { () throws(SharedJournalError) in
+      { () throws(LedgerError) in
         _ = try trial.first.begin(after: stale.after, by: trial.soon)
         try trial.first.commit(stale, by: trial.soon)
       })
@@ -62,7 +63,7 @@ enum RefusalChecks {
   ) throws(ConformanceFailure) {
     try trial.expectError(
       "the commit", isDiverged,
-      { () throws(SharedJournalError) in
+      { () throws(LedgerError) in
         _ = try trial.first.begin(after: shipment.after, by: trial.soon)
         try trial.first.commit(shipment, by: trial.soon)
       })

@@ -76,5 +76,5 @@ struct ConformanceFailure: Error {
 
   init(_ reason: String) { self.reason = reason }
 
-  init(_ error: SharedJournalError) { reason = "an error: \(error)" }
+  init(_ error: LedgerError) { reason = "an error: \(error)" }
 }

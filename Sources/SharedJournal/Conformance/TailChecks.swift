@@ -1,3 +1,4 @@
+import Platform
 import Store
 
 /// Reading without the head.
@@ -10,7 +11,7 @@ enum TailChecks {
 
   private static func atHead(_ trial: JournalTrial) throws(ConformanceFailure) {
     let place = trial.position
-    let tail = try trial.call { () throws(SharedJournalError) in
+    let tail = try trial.call { () throws(LedgerError) in
       try trial.first.tail(after: place, limit: 10, by: trial.soon)
     }
     try trial.expect(tail == JournalTail(head: place), "an empty tail with the head")
@@ -28,7 +29,7 @@ enum TailChecks {
 
   private static func besideHolder(_ trial: JournalTrial) throws(ConformanceFailure) {
     let place = trial.position
-    try trial.call { () throws(SharedJournalError) in
+    try trial.call { () throws(LedgerError) in
       _ = try trial.first.begin(after: place, by: trial.soon)
       _ = try trial.second.tail(after: place, limit: 10, by: trial.soon)
       _ = try trial.second.tail(after: .origin, limit: 10, by: trial.soon)

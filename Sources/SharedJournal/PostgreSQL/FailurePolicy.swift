@@ -1,4 +1,5 @@
 import Clients
+import Platform
 import Store
 
 // What an error of the server means for an append.
@@ -20,21 +21,21 @@ import Store
 // to be committed; but one that ends the session may come from a pooler, which knows less.
 
 enum FailurePolicy {
-  static func beforeCommit(_ error: PostgresError) -> SharedJournalError {
+  static func beforeCommit(_ error: PostgresError) -> LedgerError {
     switch error {
-    case .connect(let reason): .notNow(state: reason)
-    case .timeout: .notNow(state: "timeout")
-    case .lost: .notNow(state: "connection lost")
-    case .unexpected(let what): .broken(state: what)
+    case .connect(let reason): .sharedNotNow(state: reason)
+    case .timeout: .sharedNotNow(state: "timeout")
+    case .lost: .sharedNotNow(state: "connection lost")
+    case .unexpected(let what): .sharedBroken(state: what)
     case .refused(let state), .statement(let state): judge(state)
     }
   }
 
-  static func afterCommit(_ error: PostgresError) -> SharedJournalError {
+  static func afterCommit(_ error: PostgresError) -> LedgerError {
     switch error {
-    case .timeout: .unknown(state: "timeout")
-    case .lost: .unknown(state: "connection lost")
-    case .statement(let state) where endsSession(state): .unknown(state: state.code)
+    case .timeout: .sharedUnknown(state: "timeout")
+    case .lost: .sharedUnknown(state: "connection lost")
+    case .statement(let state) where endsSession(state): .sharedUnknown(state: state.code)
     default: beforeCommit(error)
     }
   }
@@ -44,12 +45,12 @@ enum FailurePolicy {
       || state.code.hasPrefix("57P") && state.code != "57P03"
   }
 
-  private static func judge(_ state: SQLState) -> SharedJournalError {
+  private static func judge(_ state: SQLState) -> LedgerError {
     switch (state.category, state.code) {
-    case (_, "23505"), (_, "22012"): .diverged
-    case ("23", _), ("SL", _): .broken(state: state.code)
-    case ("28", _), ("3D", _), ("3F", _), ("42", _): .refused(state: state.code)
-    default: .notNow(state: state.code)
+    case (_, "23505"), (_, "22012"): .sharedDiverged
+    case ("23", _), ("SL", _): .sharedBroken(state: state.code)
+    case ("28", _), ("3D", _), ("3F", _), ("42", _): .sharedRefused(state: state.code)
+    default: .sharedNotNow(state: state.code)
     }
   }
 }

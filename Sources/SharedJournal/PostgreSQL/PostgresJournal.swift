@@ -39,41 +39,41 @@ public final class PostgresJournal: SharedJournal {
 
   /// The id of the journal; `proposed`, if it has none yet.
   ///
-  /// - Throws: `.newer` if its schema is, `.refused` if there is none or another program made it,
-  ///   `.notNow` if no server answers.
+  /// - Throws: `.sharedNewer` if its schema is, `.sharedRefused` if there is none or another
+  ///   program made it, `.sharedNotNow` if no server answers.
   public func identify(
     _ proposed: [UInt8], by deadline: Deadline
-  ) throws(SharedJournalError) -> [UInt8] {
+  ) throws(LedgerError) -> [UInt8] {
     try requireKnownSchema(by: deadline)
     if let id = try storedId(by: deadline) { return id }
     _ = try link.execute(sql.insertJournalId, [.bytes(proposed)], by: deadline)
     // Of two daemons that propose at once, one proposes in vain.
-    guard let id = try storedId(by: deadline) else { throw .broken(state: "no journal id") }
+    guard let id = try storedId(by: deadline) else { throw .sharedBroken(state: "no journal id") }
     return id
   }
 
-  private func storedId(by deadline: Deadline) throws(SharedJournalError) -> [UInt8]? {
+  private func storedId(by deadline: Deadline) throws(LedgerError) -> [UInt8]? {
     try link.execute(sql.journalId, by: deadline).bytes(0, 0)
   }
 
-  private func requireKnownSchema(by deadline: Deadline) throws(SharedJournalError) {
+  private func requireKnownSchema(by deadline: Deadline) throws(LedgerError) {
     let rows = try link.execute(sql.migrations, by: deadline)
     let known = Migrations.sharedJournal
     let newest = rows.integer(max(0, rows.count - 1), 0).map { Int($0) } ?? 0
-    if newest > known.count { throw .newer(found: newest, known: known.count) }
+    if newest > known.count { throw .sharedNewer(found: newest, known: known.count) }
     // One of before the trust roots has none.
     guard newest > 0 else {
-      throw .refused(
+      throw .sharedRefused(
         state: "schema \(newest) of \(known.count): run `subledger shared-journal migrate`")
     }
     for (row, migration) in known.prefix(newest).enumerated()
     where rows.bytes(row, 1) != SHA256.hash(migration.sql) {
-      throw .refused(state: "migration \(migration.number) is of another program")
+      throw .sharedRefused(state: "migration \(migration.number) is of another program")
     }
   }
 
   /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
-  public func trustRoots(by deadline: Deadline) throws(SharedJournalError) -> Set<[UInt8]> {
+  public func trustRoots(by deadline: Deadline) throws(LedgerError) -> Set<[UInt8]> {
     try TrustRootTable.read(link, sql, by: deadline)
   }
 
@@ -82,7 +82,7 @@ public final class PostgresJournal: SharedJournal {
   /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
   public func begin(
     after place: JournalPosition, by deadline: Deadline
-  ) throws(SharedJournalError) -> JournalTail {
+  ) throws(LedgerError) -> JournalTail {
     abandon()
     let limit = JournalTail.limit
     let connection = try link.usable(by: deadline)
@@ -104,8 +104,8 @@ public final class PostgresJournal: SharedJournal {
 
   private func hold(
     _ answers: ArraySlice<PostgresRows>, after place: JournalPosition, _ limit: Int
-  ) throws(SharedJournalError) -> JournalTail {
-    do throws(SharedJournalError) {
+  ) throws(LedgerError) -> JournalTail {
+    do throws(LedgerError) {
       let tail = try TailReading.tail(answers, after: place, limit: limit)
       if tail.isWhole { held = tail.head } else { rollBack() }
       return tail
@@ -118,16 +118,16 @@ public final class PostgresJournal: SharedJournal {
   /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
   public func commit(
     _ shipment: Shipment, by deadline: Deadline
-  ) throws(SharedJournalError) {
-    guard let held else { throw .notNow(state: "the head is not held") }
+  ) throws(LedgerError) {
+    guard let held else { throw .sharedNotNow(state: "the head is not held") }
     guard held.isSamePlace(as: shipment.after) else {
       abandon()
-      throw .diverged
+      throw .sharedDiverged
     }
     // Once the statements are sent, it would not be known what became of them.
     guard !deadline.hasPassed else {
       abandon()
-      throw .notNow(state: "timeout")
+      throw .sharedNotNow(state: "timeout")
     }
     self.held = nil
     let connection = try link.usable(by: deadline)
@@ -138,17 +138,17 @@ public final class PostgresJournal: SharedJournal {
       answers = try connection.pipeline(statements, by: deadline)
     } catch {
       let failure = FailurePolicy.afterCommit(error.error)
-      if case .unknown = failure { link.disconnect() } else { rollBack() }
+      if failure.code == .sharedUnknown { link.disconnect() } else { rollBack() }
       throw failure
     }
     // A failed SQL transaction is ended by COMMIT too, and the server then says ROLLBACK.
     guard answers.last?.command == "COMMIT" else {
-      throw .notNow(state: "the server rolled back")
+      throw .sharedNotNow(state: "the server rolled back")
     }
     // It is committed here, and perhaps on no standby: the wait for it was cancelled (01000).
     if let warning = connection.takeNotices().first(where: \.isWarning) {
       link.disconnect()
-      throw .unknown(state: "WARNING \(warning.state?.code ?? "")")
+      throw .sharedUnknown(state: "WARNING \(warning.state?.code ?? "")")
     }
   }
 
@@ -183,7 +183,7 @@ public final class PostgresJournal: SharedJournal {
   /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
   public func tail(
     after place: JournalPosition, limit: Int, by deadline: Deadline
-  ) throws(SharedJournalError) -> JournalTail {
+  ) throws(LedgerError) -> JournalTail {
     let head = try TailReading.head(try link.execute(sql.head, by: deadline), after: place)
     if head.isSamePlace(as: place) { return JournalTail(head: head) }
     let connection = try link.usable(by: deadline)
@@ -201,7 +201,7 @@ public final class PostgresJournal: SharedJournal {
   }
 
   /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
-  public func hash(at seq: Int64, by deadline: Deadline) throws(SharedJournalError) -> [UInt8]? {
+  public func hash(at seq: Int64, by deadline: Deadline) throws(LedgerError) -> [UInt8]? {
     if seq == 0 { return ChainHash.origin }
     return try link.execute(sql.hashAt, [.integer(seq)], by: deadline).bytes(0, 0)
   }
@@ -209,7 +209,7 @@ public final class PostgresJournal: SharedJournal {
   /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
   public func notesHash(
     at version: Int64, by deadline: Deadline
-  ) throws(SharedJournalError) -> [UInt8]? {
+  ) throws(LedgerError) -> [UInt8]? {
     if version == 0 { return ChainHash.origin }
     return try link.execute(sql.notesHashAt, [.integer(version)], by: deadline).bytes(0, 0)
   }
@@ -217,7 +217,7 @@ public final class PostgresJournal: SharedJournal {
   /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
   public func dictionaryHash(
     at id: Int64, by deadline: Deadline
-  ) throws(SharedJournalError) -> [UInt8]? {
+  ) throws(LedgerError) -> [UInt8]? {
     try link.execute(sql.dictionaryHashAt, [.integer(id)], by: deadline).bytes(0, 0)
   }
 }

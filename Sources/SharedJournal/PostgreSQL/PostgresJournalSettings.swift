@@ -6,7 +6,7 @@ public struct PostgresJournalSettings: Sendable {
   /// The schema with its tables.
   public let schema: PostgresIdentifier
   /// Reads the password, at each dial, because it may have been rotated. nil: none is needed.
-  /// Throws what `SharedJournalError.refused` says of a file that cannot be used.
+  /// Throws what `LedgerError.sharedRefused` says of a file that cannot be used.
   let password: @Sendable () throws(PasswordError) -> String?
   /// Whether a server without a synchronous standby is refused.
   public let requiresReplication: Bool

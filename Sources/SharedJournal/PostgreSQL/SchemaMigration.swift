@@ -2,7 +2,7 @@ public import Clients
 import Migrations
 public import Platform
 import SignedData
-public import Store
+import Store
 
 /// Makes the tables of a shared journal, or brings them to the schema of this program. Run by their
 /// owner, who is not the daemon's role.
@@ -14,13 +14,13 @@ public struct SchemaMigration {
 
   /// - Parameter roots: SHA-256 of the root certificates that the daemons of a new shared journal
   ///   must trust; empty to leave that to each.
-  /// - Throws: `SharedJournalError.refused` if the name is too long for that of a role.
+  /// - Throws: `LedgerError.sharedRefused` if the name is too long for that of a role.
   public init(
     schema: PostgresIdentifier, trusting roots: Set<[UInt8]> = []
-  ) throws(SharedJournalError) {
+  ) throws(LedgerError) {
     let role = PostgresJournalSettings.daemonRole(of: schema)
     guard let daemon = PostgresIdentifier(role) else {
-      throw .refused(state: "the schema's name is too long")
+      throw .sharedRefused(state: "the schema's name is too long")
     }
     self.schema = schema
     self.daemon = daemon
@@ -46,11 +46,11 @@ public struct SchemaMigration {
   /// Runs what is missing, in one SQL transaction.
   ///
   /// - Parameter now: milliseconds since 1970 UTC.
-  /// - Throws: `.newer` for a schema of a newer program, `.refused` for one of another program, or
-  ///   where a right is missing; `.notNow` if the server does not answer.
+  /// - Throws: `.sharedNewer` for a schema of a newer program, `.sharedRefused` for one of another
+  ///   program, or where a right is missing; `.sharedNotNow` if the server does not answer.
   public func run(
     on connection: PostgresConnection, now: Int64, by deadline: Deadline
-  ) throws(SharedJournalError) -> Outcome {
+  ) throws(LedgerError) -> Outcome {
     let found = try applied(connection, deadline)
     let known = Migrations.sharedJournal
     guard found < known.count else { return .current }
@@ -69,7 +69,7 @@ public struct SchemaMigration {
   /// The number of the newest migration; 0 without the schema.
   private func applied(
     _ connection: PostgresConnection, _ deadline: Deadline
-  ) throws(SharedJournalError) -> Int {
+  ) throws(LedgerError) -> Int {
     let rows: PostgresRows
     do throws(PostgresError) {
       rows = try connection.execute(JournalSQL(schema).migrations, by: deadline)
@@ -79,10 +79,12 @@ public struct SchemaMigration {
       throw FailurePolicy.beforeCommit(error)
     }
     let known = Migrations.sharedJournal
-    guard rows.count <= known.count else { throw .newer(found: rows.count, known: known.count) }
+    guard rows.count <= known.count else {
+      throw .sharedNewer(found: rows.count, known: known.count)
+    }
     for (row, migration) in known.prefix(rows.count).enumerated()
     where rows.bytes(row, 1) != SHA256.hash(migration.sql) {
-      throw .refused(state: "migration \(migration.number) is of another program")
+      throw .sharedRefused(state: "migration \(migration.number) is of another program")
     }
     return rows.count
   }

@@ -1,6 +1,6 @@
 public import Clients
 public import Platform
-public import Store
+import Store
 
 /// What a server says of its own durability. Looked at after each dial, because a failover may lead
 /// to another server.
@@ -15,10 +15,10 @@ public struct ServerCheck: Sendable {
   /// The server's clock, milliseconds since 1970 UTC.
   public let clock: Int64
 
-  /// - Throws: `.notNow` if the server does not answer.
+  /// - Throws: `.sharedNotNow` if the server does not answer.
   public init(
     _ connection: PostgresConnection, by deadline: Deadline
-  ) throws(SharedJournalError) {
+  ) throws(LedgerError) {
     let rows = try mapError(
       FailurePolicy.beforeCommit, try connection.execute(Self.sql, by: deadline))
     isStandby = rows.boolean(0, 0) ?? false
@@ -35,14 +35,17 @@ public struct ServerCheck: Sendable {
       (extract(epoch FROM clock_timestamp()) * 1000)::bigint
     """
 
-  /// - Throws: `.notNow` for a standby; `.refused` for a server that loses what it acknowledged
-  ///   when its machine loses power, or that has no synchronous standby where one is required.
-  func require(replication: Bool) throws(SharedJournalError) {
-    if isStandby { throw .notNow(state: "the server is a standby") }
-    if fsync == "off" { throw .refused(state: "the server has fsync = off") }
-    if fullPageWrites == "off" { throw .refused(state: "the server has full_page_writes = off") }
+  /// - Throws: `.sharedNotNow` for a standby; `.sharedRefused` for a server that loses what it
+  ///   acknowledged when its machine loses power, or that has no synchronous standby where one is
+  ///   required.
+  func require(replication: Bool) throws(LedgerError) {
+    if isStandby { throw .sharedNotNow(state: "the server is a standby") }
+    if fsync == "off" { throw .sharedRefused(state: "the server has fsync = off") }
+    if fullPageWrites == "off" {
+      throw .sharedRefused(state: "the server has full_page_writes = off")
+    }
     if replication, synchronousStandbys.isEmpty {
-      throw .refused(
+      throw .sharedRefused(
         state: "synchronous_standby_names is empty and \"replication\" is \"required\"")
     }
   }

@@ -11,12 +11,12 @@ final class ServerLink {
 
   /// The connection; a new one if there is none or it was lost.
   ///
-  /// - Throws: `.notNow` if no server takes it, `.refused` if it may not be used.
-  func usable(by deadline: Deadline) throws(SharedJournalError) -> PostgresConnection {
+  /// - Throws: `.sharedNotNow` if no server takes it, `.sharedRefused` if it may not be used.
+  func usable(by deadline: Deadline) throws(LedgerError) -> PostgresConnection {
     if let connection, connection.isUsable { return connection }
     disconnect()
     let password = try mapError(
-      { (error: PasswordError) in SharedJournalError.refused(state: error.description) },
+      { (error: PasswordError) in LedgerError.sharedRefused(state: error.description) },
       try settings.password())
     let dialled = try mapError(
       FailurePolicy.beforeCommit,
@@ -40,7 +40,7 @@ final class ServerLink {
   /// - Throws: as `FailurePolicy.beforeCommit` says.
   func execute(
     _ sql: String, _ parameters: [PostgresValue] = [], by deadline: Deadline
-  ) throws(SharedJournalError) -> PostgresRows {
+  ) throws(LedgerError) -> PostgresRows {
     let connection = try usable(by: deadline)
     return try mapError(
       FailurePolicy.beforeCommit, try connection.execute(sql, parameters, by: deadline))

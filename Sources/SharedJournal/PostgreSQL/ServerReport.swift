@@ -1,6 +1,6 @@
 import Clients
 public import Platform
-public import Store
+import Store
 
 /// What an operator wants to know of the server of a shared journal. Writes nothing.
 public struct ServerReport: Sendable {
@@ -26,10 +26,10 @@ public struct ServerReport: Sendable {
   public let trustRoots: Set<[UInt8]>
   public let duties: [Duty]
 
-  /// - Throws: `.refused` if it cannot be used, `.notNow` if no server answers.
+  /// - Throws: `.sharedRefused` if it cannot be used, `.sharedNotNow` if no server answers.
   public init(
     _ settings: PostgresJournalSettings, by deadline: Deadline
-  ) throws(SharedJournalError) {
+  ) throws(LedgerError) {
     let link = ServerLink(settings)
     defer { link.disconnect() }
     let sql = JournalSQL(settings.schema)

@@ -1,5 +1,6 @@
 import AppStore
 import Clients
+import Platform
 import Store
 
 /// Rows of the shared journal's tables as values.
@@ -18,13 +19,13 @@ enum TailReading {
   }
 
   /// - Parameter answers: of the head's statement and of `statements`.
-  /// - Throws: `.diverged` if the head is behind `place` or differs from it; `.broken` for a row
-  ///   that the schema does not allow.
+  /// - Throws: `.sharedDiverged` if the head is behind `place` or differs from it; `.sharedBroken`
+  ///   for a row that the schema does not allow.
   static func tail(
     _ answers: ArraySlice<PostgresRows>, after place: JournalPosition, limit: Int
-  ) throws(SharedJournalError) -> JournalTail {
+  ) throws(LedgerError) -> JournalTail {
     let answers = Array(answers)
-    guard answers.count == 4 else { throw .broken(state: "a missing answer") }
+    guard answers.count == 4 else { throw .sharedBroken(state: "a missing answer") }
     var head = try head(answers[0], after: place)
     let events = try rows(answers[1], event)
     let notes = try rows(answers[2], note)
@@ -39,26 +40,26 @@ enum TailReading {
   /// The head, with the dictionary of `place`, which it does not name.
   static func head(
     _ rows: PostgresRows, after place: JournalPosition
-  ) throws(SharedJournalError) -> JournalPosition {
+  ) throws(LedgerError) -> JournalPosition {
     guard rows.count == 1, let seq = rows.integer(0, 0), let hash = rows.bytes(0, 1),
       let notes = rows.integer(0, 3), let notesHash = rows.bytes(0, 4)
-    else { throw .broken(state: "no head") }
+    else { throw .sharedBroken(state: "no head") }
     let head = JournalPosition(
       seq: seq, hash: hash, receivedAt: rows.integer(0, 2), notes: notes, notesHash: notesHash,
       dictionary: place.dictionary)
     guard seq > place.seq || seq == place.seq && hash == place.hash,
       notes > place.notes || notes == place.notes && notesHash == place.notesHash
-    else { throw .diverged }
+    else { throw .sharedDiverged }
     return head
   }
 
   private static func rows<Value>(
     _ rows: PostgresRows, _ read: (PostgresRows, Int) -> Value?
-  ) throws(SharedJournalError) -> [Value] {
+  ) throws(LedgerError) -> [Value] {
     var values: [Value] = []
     values.reserveCapacity(rows.count)
     for row in 0..<rows.count {
-      guard let value = read(rows, row) else { throw .broken(state: "an unreadable row") }
+      guard let value = read(rows, row) else { throw .sharedBroken(state: "an unreadable row") }
       values.append(value)
     }
     return values

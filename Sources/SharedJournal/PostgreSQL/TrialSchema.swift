@@ -1,6 +1,6 @@
 public import Clients
 public import Platform
-public import Store
+import Store
 
 /// A schema that is made to be tried and thrown away.
 public struct TrialSchema {
@@ -15,10 +15,10 @@ public struct TrialSchema {
   /// - Throws: as `SchemaMigration.run`.
   public init(
     on connection: PostgresConnection, now: Int64, by deadline: Deadline
-  ) throws(SharedJournalError) {
+  ) throws(LedgerError) {
     let number = String(UInt64.random(in: 0...UInt64.max), radix: 36)
     guard let schema = PostgresIdentifier("subledger_try_\(number)") else {
-      throw .broken(state: "no name")
+      throw .sharedBroken(state: "no name")
     }
     self.schema = schema
     self.connection = connection
@@ -27,8 +27,9 @@ public struct TrialSchema {
 
   /// Removes all of it.
   ///
-  /// - Throws: `.notNow` if the server does not answer; the name is then that of what is left.
-  public func remove(by deadline: Deadline) throws(SharedJournalError) {
+  /// - Throws: `.sharedNotNow` if the server does not answer; the name is then that of what is
+  ///   left.
+  public func remove(by deadline: Deadline) throws(LedgerError) {
     let role = "\"\(PostgresJournalSettings.daemonRole(of: schema))\""
     let script = "DROP SCHEMA \(schema.quoted) CASCADE; DROP ROLE \(role);"
     try mapError(FailurePolicy.beforeCommit, try connection.run(script: script, by: deadline))

@@ -1,6 +1,6 @@
 public import Clients
 public import Platform
-public import Store
+import Store
 
 /// Which root certificates the owner of a shared journal wants every daemon to trust.
 public struct TrustRootTable {
@@ -21,12 +21,12 @@ public struct TrustRootTable {
   /// - Parameters:
   ///   - roots: SHA-256 of each; at least one.
   ///   - connection: of the owner.
-  /// - Throws: `.refused` where the right or the table is missing; `.notNow` if the server does not
-  ///   answer.
+  /// - Throws: `.sharedRefused` where the right or the table is missing; `.sharedNotNow` if the
+  ///   server does not answer.
   public static func set(
     _ roots: Set<[UInt8]>, in schema: PostgresIdentifier, on connection: PostgresConnection,
     by deadline: Deadline
-  ) throws(SharedJournalError) {
+  ) throws(LedgerError) {
     // Several statements without a BEGIN of their own are one SQL transaction.
     try mapError(
       FailurePolicy.beforeCommit,
@@ -35,13 +35,13 @@ public struct TrustRootTable {
 
   static func read(
     _ link: ServerLink, _ sql: JournalSQL, by deadline: Deadline
-  ) throws(SharedJournalError) -> Set<[UInt8]> {
-    do throws(SharedJournalError) {
+  ) throws(LedgerError) -> Set<[UInt8]> {
+    do throws(LedgerError) {
       let rows = try link.execute(sql.trustRoots, by: deadline)
       return Set((0..<rows.count).compactMap { rows.bytes($0, 0) })
     } catch {
       // No such table: the schema is older.
-      guard error == .refused(state: "42P01") else { throw error }
+      guard error == .sharedRefused(state: "42P01") else { throw error }
       return []
     }
   }

@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// A statement of the owner as read from the journal.
 public struct StoredStatement: Sendable {
@@ -17,7 +18,7 @@ public struct StoredStatement: Sendable {
   static func read(
     _ condition: String, _ connection: SQLiteConnection, _ codec: BodyCodec, limit: Int = .max,
     binding bind: (Statement) -> Void
-  ) throws(StoreError) -> [StoredStatement] {
+  ) throws(LedgerError) -> [StoredStatement] {
     let prepared = try connection.statement(
       """
       SELECT e.seq, e.received_at_ms, e.dictionary_id, e.body
@@ -25,7 +26,7 @@ public struct StoredStatement: Sendable {
       LIMIT \(limit)
       """)
     bind(prepared)
-    return try prepared.all { (row) throws(StoreError) -> StoredStatement? in
+    return try prepared.all { (row) throws(LedgerError) -> StoredStatement? in
       let body = try codec.decode(row.bytes(3), dictionary: row.optionalInt(2))
       return body.flatMap { OwnerStatement(body: $0) }.map {
         StoredStatement(seq: row.int(0), receivedAt: row.int(1), statement: $0)
@@ -39,7 +40,7 @@ extension JournalReader {
   /// A customer's mac, or nil if no statement was made of him, or he was forgotten.
   ///
   /// - Throws: what SQLite reports.
-  public func mac(of customer: CustomerName) throws(StoreError) -> [UInt8]? {
+  public func mac(of customer: CustomerName) throws(LedgerError) -> [UInt8]? {
     guard try hasAccounts() else { return nil }
     return try connection.statement("SELECT mac FROM account WHERE kind = ? AND name = ?")
       .bind(1, customer.kind.rawValue).bind(2, customer.name).first { $0.bytes(0) }
@@ -51,7 +52,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func statements(
     about mac: [UInt8], receivedThrough: Int64 = .max
-  ) throws(StoreError) -> [StoredStatement] {
+  ) throws(LedgerError) -> [StoredStatement] {
     guard try hasAccounts() else { return [] }
     return try StoredStatement.read(
       "s.mac = ? AND e.received_at_ms <= ?", connection, codec
@@ -64,7 +65,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func statements(
     about mac: [UInt8], type: String, after seq: Int64, limit: Int = .max
-  ) throws(StoreError) -> [StoredStatement] {
+  ) throws(LedgerError) -> [StoredStatement] {
     guard try hasAccounts() else { return [] }
     return try StoredStatement.read(
       StoredStatement.ofType, connection, codec, limit: limit
@@ -76,7 +77,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func streams(
     claimedBy account: String, receivedThrough: Int64 = .max
-  ) throws(StoreError) -> [StreamKey] {
+  ) throws(LedgerError) -> [StreamKey] {
     guard let mac = try mac(of: CustomerName(.account, account)) else { return [] }
     if receivedThrough == .max, try hasClaims() {
       return try connection.statement(
@@ -112,7 +113,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func accounts(
     of key: StreamKey, receivedThrough: Int64 = .max, limit: Int = .max
-  ) throws(StoreError) -> [String] {
+  ) throws(LedgerError) -> [String] {
     guard try hasAccounts() else { return [] }
     guard receivedThrough == .max, try hasClaims() else {
       return Array(try pastAccounts(of: key, receivedThrough).prefix(limit))
@@ -127,7 +128,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func accountCount(
     of key: StreamKey, receivedThrough: Int64 = .max
-  ) throws(StoreError) -> Int {
+  ) throws(LedgerError) -> Int {
     guard receivedThrough == .max, try hasClaims() else {
       return try accounts(of: key, receivedThrough: receivedThrough).count
     }
@@ -136,7 +137,7 @@ extension JournalReader {
 
   private func claims(
     _ selected: String, of key: StreamKey, _ end: String
-  ) throws(StoreError) -> Statement {
+  ) throws(LedgerError) -> Statement {
     try connection.statement(
       """
       SELECT \(selected) FROM claim c JOIN account a ON a.mac = c.mac AND a.kind = 'account'
@@ -147,7 +148,7 @@ extension JournalReader {
 
   private func pastAccounts(
     of key: StreamKey, _ receivedThrough: Int64
-  ) throws(StoreError) -> [String] {
+  ) throws(LedgerError) -> [String] {
     let all = try connection.statement(
       """
       SELECT s.mac, k.notification_type = 'ACCOUNT_CLAIM' FROM statement s
@@ -171,7 +172,7 @@ extension JournalReader {
   /// Whether a statement is found by whom and which purchase it is about.
   ///
   /// - Throws: what SQLite reports.
-  public func isFound(_ seq: Int64, by mac: [UInt8]) throws(StoreError) -> Bool {
+  public func isFound(_ seq: Int64, by mac: [UInt8]) throws(LedgerError) -> Bool {
     guard try hasAccounts() else { return false }
     return try connection.statement(
       """
@@ -182,7 +183,7 @@ extension JournalReader {
   }
 
   /// Rows that no program of ours writes, as sentences for an operator.
-  func accountFaults() throws(StoreError) -> [String] {
+  func accountFaults() throws(LedgerError) -> [String] {
     guard try hasAccounts() else { return [] }
     let strange = try connection.statement(
       """
@@ -201,7 +202,7 @@ extension JournalReader {
   }
 
   /// Claims that the statements do not say, and the other way round.
-  private func claimFaults() throws(StoreError) -> [String] {
+  private func claimFaults() throws(LedgerError) -> [String] {
     guard try hasClaims() else { return [] }
     let derived = """
       SELECT stream_id, mac, seq FROM statement WHERE seq IN (
@@ -222,7 +223,7 @@ extension JournalReader {
   /// How many purchases more than one account has. Reads an entry of an index for each claim.
   ///
   /// - Throws: what SQLite reports.
-  public func sharedPurchaseCount() throws(StoreError) -> Int64 {
+  public func sharedPurchaseCount() throws(LedgerError) -> Int64 {
     guard try hasClaims() else { return 0 }
     return try connection.statement(
       """
@@ -236,7 +237,7 @@ extension JournalReader {
   /// How many of the journal's events are the owner's.
   ///
   /// - Throws: what SQLite reports.
-  public func statementCount() throws(StoreError) -> Int64 {
+  public func statementCount() throws(LedgerError) -> Int64 {
     guard try hasAccounts() else { return 0 }
     return try connection.statement("SELECT count(*) FROM statement").first { $0.int(0) } ?? 0
   }

@@ -1,3 +1,5 @@
+public import Platform
+
 /// Forgets accounts.
 extension Journal {
   /// Deletes an account's name with its key, and every byte of both in the files. The statements
@@ -7,12 +9,13 @@ extension Journal {
   /// - Parameter ship: needed in a copy of a shared journal. The other copies forget the account
   ///   when they follow.
   /// - Returns: whether the account was known.
-  /// - Throws: `StoreError.busy` if the account is deleted, but a reader still uses the write-ahead
-  ///   log that has its name: the call is to be repeated. Otherwise what SQLite reports.
+  /// - Throws: `LedgerError.busy` if the account is deleted, but a reader still uses the
+  ///   write-ahead log that has its name: the call is to be repeated. Otherwise what SQLite
+  ///   reports.
   public func erase(
     account name: String, shipping ship: Shipper<Bool>? = nil
-  ) throws(StoreError) -> Bool {
-    let isKnown = try write(shipping: ship) { (connection) throws(StoreError) in
+  ) throws(LedgerError) -> Bool {
+    let isKnown = try write(shipping: ship) { (connection) throws(LedgerError) in
       try connection.statement("DELETE FROM account WHERE kind = 'account' AND name = ?")
         .bind(1, name).run()
       let isKnown = connection.changes > 0

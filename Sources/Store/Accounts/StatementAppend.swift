@@ -1,4 +1,5 @@
 public import AppStore
+import Platform
 import SignedData
 
 /// Journals statements of the owner, within the SQL transaction of `append`.
@@ -16,7 +17,7 @@ extension Journal {
   ///   grant.
   func append(
     _ new: NewStatement, _ connection: SQLiteConnection
-  ) throws(StoreError) -> AppendOutcome {
+  ) throws(LedgerError) -> AppendOutcome {
     let isAdding: Bool
     switch new.content {
     case .claim(let id), .release(let id):
@@ -44,7 +45,7 @@ extension Journal {
   /// Writes the row by which a statement's event is found.
   func insertStatement(
     of event: NewEvent, _ seq: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard let statement = OwnerStatement(body: event.body) else {
       throw .sql("a statement that cannot be read was submitted")
     }
@@ -53,7 +54,7 @@ extension Journal {
 
   func insertStatement(
     _ seq: Int64, _ mac: [UInt8], _ stream: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try connection.statement("INSERT INTO statement (seq, mac, stream_id) VALUES (?, ?, ?)")
       .bind(1, seq).bind(2, mac).bind(3, stream).run()
     statementCount += 1
@@ -62,7 +63,7 @@ extension Journal {
   /// Whether the journal has the purchase that a claim is about.
   private func isKnown(
     _ originalTransactionId: String, _ new: NewStatement, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     try connection.statement("SELECT \(JournalReader.streamId)")
       .bind(1, originalTransactionId).bind(2, new.environment.rawValue).bind(3, new.bundleId)
       .first { $0.optionalInt(0) != nil } ?? false
@@ -70,7 +71,7 @@ extension Journal {
 
   private func account(
     _ customer: CustomerName, adding isAdding: Bool, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Account? {
+  ) throws(LedgerError) -> Account? {
     let known = try connection.statement("SELECT key, mac FROM account WHERE kind = ? AND name = ?")
       .bind(1, customer.kind.rawValue).bind(2, customer.name)
       .first { Account(key: $0.bytes(0), mac: $0.bytes(1)) }
@@ -97,7 +98,7 @@ extension Journal {
 
   private func journaled(
     _ uuid: NotificationUUID, _ connection: SQLiteConnection
-  ) throws(StoreError) -> (seq: Int64, statement: OwnerStatement?)? {
+  ) throws(LedgerError) -> (seq: Int64, statement: OwnerStatement?)? {
     let found = try connection.statement(
       "SELECT seq, body, dictionary_id FROM event WHERE notification_uuid = ?"
     ).bind(1, uuid.bytes).first { (seq: $0.int(0), body: $0.bytes(1), $0.optionalInt(2)) }
@@ -111,7 +112,7 @@ extension Journal {
   /// - Returns: nil if the statement changes it.
   private func holds(
     _ statement: OwnerStatement, _ connection: SQLiteConnection
-  ) throws(StoreError) -> AppendOutcome? {
+  ) throws(LedgerError) -> AppendOutcome? {
     switch statement.content {
     case .grant: return nil
     case .claim(let id), .release(let id):
@@ -136,7 +137,7 @@ extension Journal {
   /// The last statement of an account about a purchase.
   private func lastStatement(
     of originalTransactionId: String, _ statement: OwnerStatement, _ connection: SQLiteConnection
-  ) throws(StoreError) -> (seq: Int64, isClaim: Bool)? {
+  ) throws(LedgerError) -> (seq: Int64, isClaim: Bool)? {
     let stream = try streamId(
       AppKey(environment: statement.environment, bundleId: statement.bundleId),
       originalTransactionId, connection)
@@ -148,7 +149,7 @@ extension Journal {
     ).bind(1, statement.mac).bind(2, stream).first { ($0.int(0), false) }
   }
 
-  static func countStatements(_ connection: SQLiteConnection) throws(StoreError) -> Int64 {
+  static func countStatements(_ connection: SQLiteConnection) throws(LedgerError) -> Int64 {
     try connection.statement("SELECT count(*) FROM statement").first { $0.int(0) } ?? 0
   }
 }

@@ -1,5 +1,5 @@
 import AppStore
-import Platform
+package import Platform
 import SignedData
 
 /// Compresses bodies for storage and recovers them byte for byte (promise 5).
@@ -49,7 +49,7 @@ package final class BodyCodec {
   ///
   /// - Parameter trainsDictionary: whether a new header may add a dictionary to the journal.
   /// - Throws: what SQLite reports.
-  package func encode(_ body: [UInt8], trainsDictionary: Bool) throws(StoreError) -> Stored {
+  package func encode(_ body: [UInt8], trainsDictionary: Bool) throws(LedgerError) -> Stored {
     if let jws = try? CompactJWS(parsing: body[...]),
       let stored = try encode(jws, trainsDictionary: trainsDictionary)
     {
@@ -59,7 +59,7 @@ package final class BodyCodec {
   }
 
   /// The same for a body that may already be parsed or packed.
-  func encode(_ body: NewEvent.Body, trainsDictionary: Bool) throws(StoreError) -> Stored {
+  func encode(_ body: NewEvent.Body, trainsDictionary: Bool) throws(LedgerError) -> Stored {
     if let packed = body.packed { return packed }
     guard let jws = body.jws else {
       return try encode(body.bytes, trainsDictionary: trainsDictionary)
@@ -76,22 +76,22 @@ package final class BodyCodec {
   ///   - trainsDictionary: as `encode(_:trainsDictionary:)`.
   func encode(
     _ event: NewEvent, isJournaled: Bool, trainsDictionary: Bool
-  ) throws(StoreError) -> Stored {
+  ) throws(LedgerError) -> Stored {
     guard let receipt = event.content.receipt, let receipts,
       let id = event.originalTransactionId
     else { return try encode(event.content, trainsDictionary: trainsDictionary) }
-    try receipts.insert(receipt, isJournaled: isJournaled) { (der) throws(StoreError) in
+    try receipts.insert(receipt, isJournaled: isJournaled) { (der) throws(LedgerError) in
       try encode(whole: der).bytes
     }
     return Stored(bytes: ReceiptReference(receipt, of: id).bytes, dictionary: nil)
   }
 
   /// Removes the receipt of held evidence that was removed, unless it is still in use.
-  func removeUnusedReceipt(_ sha256: [UInt8]) throws(StoreError) {
+  func removeUnusedReceipt(_ sha256: [UInt8]) throws(LedgerError) {
     try receipts?.removeUnused(sha256)
   }
 
-  private func encode(whole body: [UInt8]) throws(StoreError) -> Stored {
+  private func encode(whole body: [UInt8]) throws(LedgerError) -> Stored {
     if let frame = zstd.compress(body, with: nil), frame.count + 8 < body.count {
       var bytes = [Form.zstd]
       VarInt.append(body.count, to: &bytes)
@@ -101,7 +101,7 @@ package final class BodyCodec {
     return Stored(bytes: [Form.plain] + body, dictionary: nil)
   }
 
-  private func encode(_ jws: CompactJWS, trainsDictionary: Bool) throws(StoreError) -> Stored? {
+  private func encode(_ jws: CompactJWS, trainsDictionary: Bool) throws(LedgerError) -> Stored? {
     let parts = JWSParts(jws)
     guard parts.textCount ?? 0 > 0 else { return nil }
     let entry = try dictionaries.entry(for: parts, trainsDictionary: trainsDictionary)
@@ -111,7 +111,7 @@ package final class BodyCodec {
   /// The body. Returns nil if the stored bytes are damaged or the dictionary is missing.
   ///
   /// - Throws: what SQLite reports when a dictionary is read.
-  package func decode(_ stored: [UInt8], dictionary: Int64?) throws(StoreError) -> [UInt8]? {
+  package func decode(_ stored: [UInt8], dictionary: Int64?) throws(LedgerError) -> [UInt8]? {
     switch stored.first {
     case Form.plain:
       return Array(stored.dropFirst())
@@ -129,18 +129,18 @@ package final class BodyCodec {
   }
 
   /// The receipt that a stored form names; nil if it is missing or cannot be read.
-  func receiptBody(_ stored: [UInt8]) throws(StoreError) -> ReceiptBody? {
+  func receiptBody(_ stored: [UInt8]) throws(LedgerError) -> ReceiptBody? {
     try receipt(stored)?.receipt.body
   }
 
   /// Returns nil if the stored bytes are damaged or the receipt is missing.
   private func receipt(
     _ stored: [UInt8]
-  ) throws(StoreError) -> (receipt: ReceiptStore.Stored, reference: ReceiptReference)? {
+  ) throws(LedgerError) -> (receipt: ReceiptStore.Stored, reference: ReceiptReference)? {
     guard let receipts, let reference = ReceiptReference(stored),
       let found = try receipts.receipt(
         reference.sha256,
-        { (body) throws(StoreError) in
+        { (body) throws(LedgerError) in
           // A receipt that names another one would be no body.
           body.first == Form.receipt ? nil : try decode(body, dictionary: nil)
         })
@@ -151,7 +151,7 @@ package final class BodyCodec {
   /// Returns nil if the stored bytes are damaged or the dictionary is missing.
   private func parts(
     _ stored: [UInt8], _ dictionary: Int64?
-  ) throws(StoreError) -> JWSParts? {
+  ) throws(LedgerError) -> JWSParts? {
     guard let dictionary else { return packing.unpack(stored[1...], nil) }
     guard let known = try dictionaries.dictionary(dictionary) else { return nil }
     return packing.unpack(stored[1...], known)
@@ -166,7 +166,7 @@ package final class BodyCodec {
   /// - Throws: what SQLite reports when a dictionary is read.
   func payload(
     _ stored: [UInt8], dictionary: Int64?, source: EventSource, of originalTransactionId: String?
-  ) throws(StoreError) -> (content: JournaledPayload.Content, parts: JWSParts?) {
+  ) throws(LedgerError) -> (content: JournaledPayload.Content, parts: JWSParts?) {
     if source == .receipt {
       guard stored.first == Form.receipt, let (found, reference) = try receipt(stored),
         let body = found.body

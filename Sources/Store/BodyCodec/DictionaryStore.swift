@@ -52,7 +52,7 @@ package final class DictionaryStore {
   }
 
   /// Returns nil if there is no such dictionary or its bytes do not have the stored hash.
-  func dictionary(_ id: Int64) throws(StoreError) -> BodyDictionary? {
+  func dictionary(_ id: Int64) throws(LedgerError) -> BodyDictionary? {
     if let dictionary = known[id] { return dictionary }
     let row = try connection.statement("SELECT bytes, sha256 FROM dictionary WHERE id = ?")
       .bind(1, id).first { ($0.bytes(0), $0.bytes(1)) }
@@ -66,7 +66,7 @@ package final class DictionaryStore {
   /// The dictionary for a JWS's header. If `trainsDictionary` is set, a new header adds a
   /// dictionary made from this JWS while there are fewer than `maximumCount`, and the JWS is a
   /// training sample.
-  func entry(for jws: JWSParts, trainsDictionary: Bool) throws(StoreError) -> Entry? {
+  func entry(for jws: JWSParts, trainsDictionary: Bool) throws(LedgerError) -> Entry? {
     if let latest, ByteSearch.areEqual(jws.header, latest.header[...]) {
       if trainsDictionary { try train(on: jws) }
       return self.latest?.entry
@@ -86,13 +86,13 @@ package final class DictionaryStore {
   }
 
   /// The trained dictionary of a header, otherwise the first one.
-  private func entry(_ header: [UInt8]) throws(StoreError) -> Entry? {
+  private func entry(_ header: [UInt8]) throws(LedgerError) -> Entry? {
     if let entry = try entry(header, .trained) { return entry }
     return try entry(header, .first)
   }
 
   /// Adds a training sample, and trains the second dictionary when there are enough.
-  private func train(on jws: JWSParts) throws(StoreError) {
+  private func train(on jws: JWSParts) throws(LedgerError) {
     guard trainingSamples != nil, let header = latest?.header else { return }
     trainingSamples?.append(jws.text)
     guard let samples = trainingSamples, samples.count >= Self.sampleCount else { return }
@@ -116,7 +116,7 @@ package final class DictionaryStore {
 
   private func entry(
     _ header: [UInt8], _ generation: Generation
-  ) throws(StoreError) -> Entry? {
+  ) throws(LedgerError) -> Entry? {
     let id = try connection.statement("SELECT id FROM dictionary WHERE header_sha256 = ?")
       .bind(1, Self.key(header, generation)).first { $0.int(0) }
     guard let id, let dictionary = try dictionary(id), dictionary.header == header else {
@@ -127,7 +127,7 @@ package final class DictionaryStore {
 
   private func add(
     _ header: [UInt8], _ content: [UInt8], _ generation: Generation
-  ) throws(StoreError) -> Entry? {
+  ) throws(LedgerError) -> Entry? {
     let bytes = BodyDictionary.stored(header: header, content: content)
     let count = try connection.statement("SELECT count(*) FROM dictionary").first { $0.int(0) }
     guard bytes.count <= Self.maximumBytes, (count ?? 0) < Self.maximumCount else { return nil }

@@ -1,15 +1,16 @@
 import AppStore
 import Entitlements
+import Platform
 
 /// Decides, within the SQL transaction of `append`, which evidence is journaled and which is held.
 extension Journal {
   /// Holds evidence that says nothing new.
   ///
   /// - Returns: nil if it is to be journaled.
-  /// - Throws: `StoreError.sql` if it cannot be decoded: a receiver has decoded it.
+  /// - Throws: `LedgerError.sql` if it cannot be decoded: a receiver has decoded it.
   func hold(
     _ evidence: NewEvent, _ connection: SQLiteConnection
-  ) throws(StoreError) -> AppendOutcome? {
+  ) throws(LedgerError) -> AppendOutcome? {
     if heldCount > 0 {
       let isHeld = try connection.statement(
         "SELECT 1 FROM held_evidence WHERE notification_uuid = ?"
@@ -47,7 +48,7 @@ extension Journal {
   ///   nothing else is held that would tell the other copies of it.
   private func isHeldInDoubt(
     of stream: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     if isCopy, try !isHeld(about: stream, connection) { return false }
     try wait(stream, connection)
     return true
@@ -56,7 +57,7 @@ extension Journal {
   /// Whether anything is held about a stream.
   private func isHeld(
     about stream: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     guard heldCount > 0 else { return false }
     return try connection.statement("SELECT 1 FROM held_evidence WHERE stream_id = ? LIMIT 1")
       .bind(1, stream).first { _ in true } ?? false
@@ -70,7 +71,7 @@ extension Journal {
   private func read(
     _ evidence: NewEvent, _ stream: Int64, into judge: inout EvidenceJudge,
     _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     guard let key = evidence.streamKey else { return true }
     let isWaiting = waitingStreams.contains(stream)
     let needsTransaction = evidence.source == .renewal
@@ -86,7 +87,7 @@ extension Journal {
   /// nor let any in.
   private func isNews(
     _ event: FoldEvent, _ evidence: NewEvent, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     guard let stream = evidence.streamKey else { return false }
     let known: StreamState?
     if let judged = batch.judged, judged.stream == stream {
@@ -106,7 +107,7 @@ extension Journal {
   /// Whether this batch has added an event to a stream.
   private func isInBatch(
     _ stream: StreamKey, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     guard head.seq > batch.start else { return false }
     return try JournalReader.hasEvents(of: stream, after: batch.start, connection)
   }
@@ -117,7 +118,7 @@ extension Journal {
   private func hasSameReceipt(
     _ evidence: NewEvent, _ event: FoldEvent, _ judge: EvidenceJudge,
     _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     if judge.hasSame(event) { return true }
     guard let key = evidence.streamKey else { return false }
     return try connection.statement(
@@ -126,7 +127,7 @@ extension Journal {
       WHERE h.stream_id = ? AND h.signed_date_ms = ? AND h.source = 'receipt'
       """
     ).bind(1, try streamId(of: evidence, connection)).bind(2, evidence.signedDate).all {
-      (row) throws(StoreError) in
+      (row) throws(LedgerError) in
       decodeForFold(try HeldEvidence(row, of: key, codec).payload)?.transactions
     }.contains(event.transactions)
   }
@@ -135,7 +136,7 @@ extension Journal {
   /// new. What is not judged in the time that the batch has is judged in turns.
   func releaseHeld(
     behind event: NewEvent, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard let key = event.streamKey else { return }
     let stream = try streamId(of: event, connection)
     guard try isHeld(about: stream, connection), !waitingStreams.contains(stream) else { return }
@@ -161,7 +162,7 @@ extension Journal {
 
   func insertHeld(
     _ evidence: NewEvent, transactionId: String?, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let stored = try codec.encode(evidence, isJournaled: false, trainsDictionary: false)
     let stream = try streamId(of: evidence, connection)
     try connection.statement(
@@ -187,7 +188,7 @@ extension Journal {
   /// Keeps of older evidence the newest of each week about each transaction and the renewal.
   private func thinHeld(
     _ stream: Int64, before time: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     // Some of it may say something new.
     guard !waitingStreams.contains(stream) else { return }
     let surplus = try connection.statement(
@@ -203,7 +204,7 @@ extension Journal {
     for id in surplus { try removeHeld(id, connection) }
   }
 
-  func removeHeld(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+  func removeHeld(_ id: Int64, _ connection: SQLiteConnection) throws(LedgerError) {
     try RunningDigest.held.remove(id, connection)
     let receipt = try connection.statement(
       "DELETE FROM held_evidence WHERE id = ? RETURNING iif(source = 'receipt', body_sha256, x'')"
@@ -212,7 +213,7 @@ extension Journal {
     if let receipt, !receipt.isEmpty { try codec.removeUnusedReceipt(receipt) }
   }
 
-  static func countHeld(_ connection: SQLiteConnection) throws(StoreError) -> Int64 {
+  static func countHeld(_ connection: SQLiteConnection) throws(LedgerError) -> Int64 {
     try connection.statement("SELECT count(*) FROM held_evidence").first { $0.int(0) } ?? 0
   }
 }

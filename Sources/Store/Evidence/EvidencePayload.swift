@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 
 extension BodyCodec {
   /// What the fold reads of an event.
@@ -9,7 +10,7 @@ extension BodyCodec {
   /// - Throws: what SQLite reports when a dictionary is read.
   func payload(
     _ row: Statement, of originalTransactionId: String?
-  ) throws(StoreError) -> JournaledPayload {
+  ) throws(LedgerError) -> JournaledPayload {
     let source = EventSource(rawValue: row.text(1))
     let (content, parts) = try payload(
       row.bytes(4), dictionary: row.optionalInt(3), source: source, of: originalTransactionId)

@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// Reads held evidence.
 extension JournalReader {
@@ -11,7 +12,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func confirmedAt(
     _ key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
-  ) throws(StoreError) -> Int64? {
+  ) throws(LedgerError) -> Int64? {
     guard try hasEvidence() else { return nil }
     return try connection.statement(
       """
@@ -36,7 +37,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func confirmations(
     since time: Int64
-  ) throws(StoreError) -> [ProjectionReader.Counts.App: Confirmations] {
+  ) throws(LedgerError) -> [ProjectionReader.Counts.App: Confirmations] {
     guard try hasEvidence() else { return [:] }
     var found: [ProjectionReader.Counts.App: Confirmations] = [:]
     try connection.statement(
@@ -59,7 +60,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func hasPayload(
     of key: StreamKey, through seq: Int64, where isFound: (JournaledPayload) -> Bool
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     var hasFound = false
     try connection.statement(
       """
@@ -69,7 +70,7 @@ extension JournalReader {
       ORDER BY e.seq
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
-      .bind(4, seq).forEach { (row) throws(StoreError) in
+      .bind(4, seq).forEach { (row) throws(LedgerError) in
         hasFound = isFound(try codec.payload(row, of: key.originalTransactionId))
         return !hasFound
       }
@@ -79,11 +80,11 @@ extension JournalReader {
   /// Held evidence in order of id, with bodies.
   ///
   /// - Throws: what SQLite reports.
-  public func heldEvidence(after id: Int64, limit: Int) throws(StoreError) -> [HeldEvidence] {
+  public func heldEvidence(after id: Int64, limit: Int) throws(LedgerError) -> [HeldEvidence] {
     guard try hasEvidence() else { return [] }
     return try connection.statement(
       HeldEvidence.select + "WHERE h.id > ? ORDER BY h.id LIMIT ?"
-    ).bind(1, id).bind(2, Int64(limit)).all { (row) throws(StoreError) in
+    ).bind(1, id).bind(2, Int64(limit)).all { (row) throws(LedgerError) in
       try HeldEvidence.read(row, codec)
     }
   }
@@ -91,7 +92,7 @@ extension JournalReader {
   /// How many pieces of evidence are held.
   ///
   /// - Throws: what SQLite reports.
-  public func heldEvidenceCount() throws(StoreError) -> Int64 {
+  public func heldEvidenceCount() throws(LedgerError) -> Int64 {
     guard try hasEvidence() else { return 0 }
     return try connection.statement("SELECT count(*) FROM held_evidence").first { $0.int(0) } ?? 0
   }

@@ -1,4 +1,5 @@
 public import AppStore
+import Platform
 
 /// Evidence that the journal holds and has not journaled, as read from the file. Times are
 /// milliseconds since 1970 UTC.
@@ -31,7 +32,7 @@ public struct HeldEvidence: Sendable {
     """
 
   /// - Parameter row: of `select`.
-  static func read(_ row: Statement, _ codec: BodyCodec) throws(StoreError) -> HeldEvidence {
+  static func read(_ row: Statement, _ codec: BodyCodec) throws(LedgerError) -> HeldEvidence {
     let stream = row.optionalText(12).map {
       StreamKey(
         environment: Environment(rawValue: row.text(10)), bundleId: row.text(11),
@@ -42,13 +43,13 @@ public struct HeldEvidence: Sendable {
 
   static func read(
     _ id: Int64, _ connection: SQLiteConnection, _ codec: BodyCodec
-  ) throws(StoreError) -> HeldEvidence? {
+  ) throws(LedgerError) -> HeldEvidence? {
     try connection.statement(select + "WHERE h.id = ?").bind(1, id)
-      .first { (row) throws(StoreError) in try read(row, codec) }
+      .first { (row) throws(LedgerError) in try read(row, codec) }
   }
 
   /// - Parameter row: begins with `columns`.
-  init(_ row: Statement, of stream: StreamKey?, _ codec: BodyCodec) throws(StoreError) {
+  init(_ row: Statement, of stream: StreamKey?, _ codec: BodyCodec) throws(LedgerError) {
     id = row.int(0)
     notificationUUID = EventRow.uuid(row.bytes(1))
     source = EventSource(rawValue: row.text(2))

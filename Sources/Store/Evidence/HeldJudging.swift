@@ -1,5 +1,6 @@
 public import AppStore
 import Entitlements
+public import Platform
 
 /// Judges what is held by this program's fold, where another one decided it.
 ///
@@ -43,7 +44,7 @@ extension Journal {
   /// - Throws: what SQLite reports.
   public func judgeNext(
     untilNews isHalting: Bool = false, while isGoingOn: () -> Bool
-  ) throws(StoreError) -> Judged {
+  ) throws(LedgerError) -> Judged {
     let connection = try connection()
     var judged = Judged(through: judgedThrough)
     for stream in waitingStreams {
@@ -76,7 +77,7 @@ extension Journal {
   /// Nil if the stream is not judged to its end yet.
   private func judge(
     _ stream: Int64, _ connection: SQLiteConnection, while isGoingOn: () -> Bool
-  ) throws(StoreError) -> StreamJudging? {
+  ) throws(LedgerError) -> StreamJudging? {
     var current = judging
     if current?.stream != stream {
       current = StreamJudging(stream, try JournalReader.streamKey(stream, connection))
@@ -92,12 +93,12 @@ extension Journal {
   /// - Parameter isStored: whether the next start goes on from there too; always behind the last,
   ///   and behind one that waited.
   /// - Throws: what SQLite reports.
-  public func pass(_ judged: Judged, isStored: Bool) throws(StoreError) {
+  public func pass(_ judged: Judged, isStored: Bool) throws(LedgerError) {
     precondition(!judged.hasNews, "what is new would stay out of the journal")
     guard judged.through != judgedThrough || !judged.finished.isEmpty else { return }
     if isStored || judged.isLast || !judged.finished.isEmpty {
       // It is a fact of this file alone: another copy judges what it has.
-      try transact { (connection) throws(StoreError) in
+      try transact { (connection) throws(LedgerError) in
         for judging in judged.finished { try endWaiting(judging, connection) }
         try storeWaiting(connection)
         try Meta(connection: connection).set(.judgedThrough, judged.through)
@@ -120,11 +121,11 @@ extension Journal {
   /// - Throws: as `append`.
   public func journalNews(
     _ judged: Judged, at now: Int64, shipping ship: Shipper<Int>? = nil
-  ) throws(StoreError) -> Int {
+  ) throws(LedgerError) -> Int {
     var done: [(StreamJudging, Journaled)] = []
-    let count = try write(shipping: ship) { (connection) throws(StoreError) in
+    let count = try write(shipping: ship) { (connection) throws(LedgerError) in
       done = []
-      try appending(connection) { () throws(StoreError) in
+      try appending(connection) { () throws(LedgerError) in
         for judging in judged.finished {
           guard try isCurrent(judging, connection), batch.released.count < Self.releaseLimit else {
             try wait(judging.stream, connection)
@@ -153,7 +154,7 @@ extension Journal {
   }
 
   /// Decides at the start, within `markOpen`, from which stream on what is held is to be judged.
-  func beginJudging(_ connection: SQLiteConnection) throws(StoreError) -> Int64 {
+  func beginJudging(_ connection: SQLiteConnection) throws(LedgerError) -> Int64 {
     let meta = Meta(connection: connection)
     if let through = try meta.judgedThrough(by: fold) { return through }
     // What a copy has not followed yet may be held by another fold.
@@ -167,7 +168,7 @@ extension Journal {
 extension Meta {
   /// The stream through which a fold has judged what is held; nil if it has not, or if another
   /// program wrote the journal since.
-  func judgedThrough(by fold: Fold) throws(StoreError) -> Int64? {
+  func judgedThrough(by fold: Fold) throws(LedgerError) -> Int64? {
     guard try int(.judgedBy) == fold.version,
       try int(.judgedGeneration) == int(.generation) ?? 0
     else { return nil }
@@ -179,7 +180,7 @@ extension JournalReader {
   /// Whether all that is held is judged by this program's fold.
   ///
   /// - Throws: what SQLite reports.
-  public func isJudged() throws(StoreError) -> Bool {
+  public func isJudged() throws(LedgerError) -> Bool {
     guard try hasEvidence() else { return true }
     if try Meta(connection: connection).judgedThrough(by: fold) == .max { return true }
     let held = try connection.statement("SELECT 1 FROM held_evidence LIMIT 1").first { _ in true }
@@ -190,7 +191,7 @@ extension JournalReader {
   /// of an index for each.
   ///
   /// - Throws: what SQLite reports.
-  public func unjudgedCount() throws(StoreError) -> Int64 {
+  public func unjudgedCount() throws(LedgerError) -> Int64 {
     guard try hasEvidence() else { return 0 }
     return try connection.statement("SELECT count(*) FROM held_evidence WHERE stream_id > ?")
       .bind(1, try Meta(connection: connection).judgedThrough(by: fold) ?? 0).first { $0.int(0) }
@@ -203,7 +204,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func heldPayloads(
     of key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
-  ) throws(StoreError) -> [JournaledPayload] {
+  ) throws(LedgerError) -> [JournaledPayload] {
     guard try hasEvidence() else { return [] }
     return try connection.statement(
       """
@@ -211,7 +212,7 @@ extension JournalReader {
         AND h.signed_date_ms <= ? AND h.received_at_ms <= ?
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
-      .bind(4, signedThrough).bind(5, receivedThrough).all { (row) throws(StoreError) in
+      .bind(4, signedThrough).bind(5, receivedThrough).all { (row) throws(LedgerError) in
         try HeldEvidence(row, of: key, codec).payload
       }
   }

@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 
 /// The receipts of one journal. A receipt may have made thousands of events, which follow each
 /// other in the journal and mostly among the streams: the last ones that were read are kept, so
@@ -30,8 +31,8 @@ final class ReceiptStore {
   ///
   /// - Parameter decode: recovers a body from its stored form.
   func receipt(
-    _ sha256: ArraySlice<UInt8>, _ decode: ([UInt8]) throws(StoreError) -> [UInt8]?
-  ) throws(StoreError) -> Stored? {
+    _ sha256: ArraySlice<UInt8>, _ decode: ([UInt8]) throws(LedgerError) -> [UInt8]?
+  ) throws(LedgerError) -> Stored? {
     if let index = recent.firstIndex(where: { $0.sha256.elementsEqual(sha256) }) {
       if index > 0 { recent.insert(recent.remove(at: index), at: 0) }
       return recent[0]
@@ -61,8 +62,8 @@ final class ReceiptStore {
   ///   - isJournaled: whether an event names it, so that it must never change.
   ///   - encode: makes the stored form.
   func insert(
-    _ receipt: ReceiptBody, isJournaled: Bool, _ encode: ([UInt8]) throws(StoreError) -> [UInt8]
-  ) throws(StoreError) {
+    _ receipt: ReceiptBody, isJournaled: Bool, _ encode: ([UInt8]) throws(LedgerError) -> [UInt8]
+  ) throws(LedgerError) {
     let known = try connection.statement("SELECT is_journaled FROM receipt WHERE sha256 = ?")
       .bind(1, receipt.sha256).first { $0.int(0) == 1 }
     if let known {
@@ -76,7 +77,7 @@ final class ReceiptStore {
   }
 
   /// Removes a receipt that neither an event nor held evidence names any more.
-  func removeUnused(_ sha256: [UInt8]) throws(StoreError) {
+  func removeUnused(_ sha256: [UInt8]) throws(LedgerError) {
     try connection.statement(
       """
       DELETE FROM receipt WHERE sha256 = ?1 AND is_journaled = 0 AND NOT EXISTS
@@ -92,7 +93,7 @@ extension JournalReader {
   /// used, as sentences for an operator.
   ///
   /// - Throws: what SQLite reports.
-  func receiptFaults() throws(StoreError) -> [String] {
+  func receiptFaults() throws(LedgerError) -> [String] {
     guard try hasReceipts() else { return [] }
     // Each of them reads the events once.
     let queries = [
@@ -125,5 +126,5 @@ extension JournalReader {
   }
 
   /// Whether the journal has the table of receipts.
-  private func hasReceipts() throws(StoreError) -> Bool { try hasMigration(7) }
+  private func hasReceipts() throws(LedgerError) -> Bool { try hasMigration(7) }
 }

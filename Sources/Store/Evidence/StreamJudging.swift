@@ -1,5 +1,6 @@
 import AppStore
 import Entitlements
+import Platform
 
 /// Judging what is held about one stream. It may take several turns, of which each goes on where
 /// the last one ended; after a crash it begins again. Its errors are those of the journal, which
@@ -39,7 +40,7 @@ extension Journal {
   /// - Returns: whether all is judged.
   func advance(
     _ judging: StreamJudging, _ connection: SQLiteConnection, while isGoingOn: () -> Bool
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     guard let key = judging.key else { return true }
     if judging.newestPiece == nil {
       judging.newestPiece = try newestHeld(judging.stream, connection)
@@ -58,7 +59,7 @@ extension Journal {
   private func readEvents(
     _ judging: StreamJudging, _ key: StreamKey, _ connection: SQLiteConnection,
     while isGoingOn: () -> Bool
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     try forEachEvent(of: judging.stream, key, after: judging.lastSeq, connection) { seq, event in
       judging.lastSeq = seq
       if let event {
@@ -74,14 +75,14 @@ extension Journal {
   func forEachEvent(
     of stream: Int64, _ key: StreamKey, after seq: Int64 = 0, _ connection: SQLiteConnection,
     _ body: (Int64, FoldEvent?) -> Bool
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     var isGoingOn = true
     try connection.statement(
       """
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body)
       FROM event e WHERE e.stream_id = ? AND e.seq > ? AND \(CopyFaults.isProven) ORDER BY e.seq
       """
-    ).bind(1, stream).bind(2, seq).forEach { (row) throws(StoreError) in
+    ).bind(1, stream).bind(2, seq).forEach { (row) throws(LedgerError) in
       let payload = try codec.payload(row, of: key.originalTransactionId)
       isGoingOn = body(row.int(0), decodeForFold(payload))
       return isGoingOn
@@ -93,7 +94,7 @@ extension Journal {
   private func readPieces(
     _ judging: StreamJudging, _ key: StreamKey, _ connection: SQLiteConnection,
     while isGoingOn: () -> Bool
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     var isWhole = true
     let last = judging.lastPiece
     try connection.statement(
@@ -102,7 +103,7 @@ extension Journal {
       WHERE h.stream_id = ? AND (h.signed_date_ms, h.id) > (?, ?) ORDER BY h.signed_date_ms, h.id
       """
     ).bind(1, judging.stream).bind(2, last.signedDate).bind(3, last.id).forEach {
-      (row) throws(StoreError) in
+      (row) throws(LedgerError) in
       let held = try HeldEvidence(row, of: key, codec)
       judging.lastPiece = (held.signedDate, held.id)
       if let event = decodeForFold(held.payload) { judging.pieces.append((held.id, event)) }
@@ -115,7 +116,7 @@ extension Journal {
   /// Whether all events of the stream were judged.
   func isCurrent(
     _ judging: StreamJudging, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     let last = try connection.statement("SELECT max(seq) FROM event WHERE stream_id = ?")
       .bind(1, judging.stream).first { $0.optionalInt(0) }
     return last ?? 0 == judging.lastSeq
@@ -137,7 +138,7 @@ extension Journal {
   func journalReleased(
     _ judging: StreamJudging, at time: Int64, _ connection: SQLiteConnection,
     while isGoingOn: () -> Bool
-  ) throws(StoreError) -> Journaled {
+  ) throws(LedgerError) -> Journaled {
     guard let key = judging.key, let released = judging.pass?.released, judging.hasNews else {
       return Journaled(count: judging.journaled, lastSeq: judging.lastSeq)
     }
@@ -154,10 +155,10 @@ extension Journal {
   private func release(
     _ id: Int64, _ event: FoldEvent, of key: StreamKey, at time: Int64,
     _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let held = try connection.statement(
       "SELECT \(HeldEvidence.columns) FROM held_evidence h WHERE h.id = ?"
-    ).bind(1, id).first { (row) throws(StoreError) in try HeldEvidence(row, of: key, codec) }
+    ).bind(1, id).first { (row) throws(LedgerError) in try HeldEvidence(row, of: key, codec) }
     guard let held else { return }
     try removeHeld(id, connection)
     let outcome = try appendNew(NewEvent(held, event, of: key, at: time), connection)
@@ -180,7 +181,7 @@ extension Journal {
   ///
   /// On a shared journal one held piece of it is told again, which says so to the other copies: any
   /// of them judges it, should this one never be started again.
-  func wait(_ stream: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+  func wait(_ stream: Int64, _ connection: SQLiteConnection) throws(LedgerError) {
     guard !waitingStreams.contains(stream) else { return }
     markWaiting(stream)
     guard isCopy else { return }
@@ -201,7 +202,7 @@ extension Journal {
 
   /// Ends the waiting of a stream that is judged. If a piece was held since that began, all is
   /// judged again: the piece was not compared with those that were released.
-  func endWaiting(_ judging: StreamJudging, _ connection: SQLiteConnection) throws(StoreError) {
+  func endWaiting(_ judging: StreamJudging, _ connection: SQLiteConnection) throws(LedgerError) {
     if try newestHeld(judging.stream, connection) > judging.newestPiece ?? .max {
       return markWaiting(judging.stream)
     }
@@ -213,13 +214,13 @@ extension Journal {
   /// The newest held piece about a stream. Ids are never used again.
   private func newestHeld(
     _ stream: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Int64 {
+  ) throws(LedgerError) -> Int64 {
     try connection.statement("SELECT max(id) FROM held_evidence WHERE stream_id = ?")
       .bind(1, stream).first { $0.optionalInt(0) ?? 0 } ?? 0
   }
 
   /// Stores which streams wait, in the SQL transaction that made them or ended that.
-  func storeWaiting(_ connection: SQLiteConnection) throws(StoreError) {
+  func storeWaiting(_ connection: SQLiteConnection) throws(LedgerError) {
     guard hasUnstoredWaiting else { return }
     var bytes: [UInt8] = []
     for stream in waitingStreams {
@@ -230,7 +231,7 @@ extension Journal {
   }
 
   /// The streams that wait, as the file says.
-  static func readWaiting(_ connection: SQLiteConnection) throws(StoreError) -> [Int64] {
+  static func readWaiting(_ connection: SQLiteConnection) throws(LedgerError) -> [Int64] {
     let bytes = try Meta(connection: connection).bytes(.judgedWaiting) ?? []
     return stride(from: 0, to: bytes.count / 8 * 8, by: 8).map { start in
       bytes[start..<start + 8].reduce(0) { $0 << 8 | Int64($1) }

@@ -1,4 +1,5 @@
 import AppStore
+public import Platform
 
 extension Journal {
   /// The largest number of submissions in one call of `append`.
@@ -12,19 +13,19 @@ extension Journal {
   ///   - isJudging: called while held evidence is judged; after false the rest is judged in turns
   ///     (`judgeNext`).
   /// - Returns: one outcome for each submission, in the same order.
-  /// - Throws: `StoreError.full` when the disk is full: nothing was written, and the call may be
-  ///   repeated. `StoreError.sql` when a UUID or a hash has the wrong form. A fatal error
-  ///   (`StoreError.isFatal`) ends the journal: every later call throws it again. What `ship`
+  /// - Throws: `LedgerError.full` when the disk is full: nothing was written, and the call may be
+  ///   repeated. `LedgerError.sql` when a UUID or a hash has the wrong form. A fatal error
+  ///   (`LedgerError.isFatal`) ends the journal: every later call throws it again. What `ship`
   ///   throws, and `.copyWithoutSharedJournal` without it in a copy: nothing was written.
   public func append(
     _ batch: [Submission], shipping ship: Shipper<[AppendOutcome]>? = nil,
     judgingWhile isJudging: @escaping () -> Bool = { true }
-  ) throws(StoreError) -> [AppendOutcome] {
+  ) throws(LedgerError) -> [AppendOutcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
-    let outcomes = try write(shipping: ship) { (connection) throws(StoreError) in
+    let outcomes = try write(shipping: ship) { (connection) throws(LedgerError) in
       var outcomes: [AppendOutcome] = []
       outcomes.reserveCapacity(batch.count)
-      try appending(connection, judgingWhile: isJudging) { () throws(StoreError) in
+      try appending(connection, judgingWhile: isJudging) { () throws(LedgerError) in
         for submission in batch { outcomes.append(try append(submission, connection)) }
       }
       // This SQL transaction is synced anyway, so waiting counts cost no sync of their own.
@@ -40,8 +41,8 @@ extension Journal {
   /// Runs the appends of one batch, within `write`.
   func appending(
     _ connection: SQLiteConnection, judgingWhile isJudging: @escaping () -> Bool = { true },
-    _ appends: () throws(StoreError) -> Void
-  ) throws(StoreError) {
+    _ appends: () throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     batch = Batch(start: head.seq, isJudging: isJudging)
     try appends()
     try storeWaiting(connection)
@@ -51,7 +52,7 @@ extension Journal {
   /// Writes one submission. Called within `appending`.
   func append(
     _ submission: Submission, _ connection: SQLiteConnection
-  ) throws(StoreError) -> AppendOutcome {
+  ) throws(LedgerError) -> AppendOutcome {
     switch submission {
     case .event(let event): try append(event, connection)
     case .quarantine(let item): try quarantine(item, connection)
@@ -61,7 +62,7 @@ extension Journal {
 
   private func append(
     _ event: NewEvent, _ connection: SQLiteConnection
-  ) throws(StoreError) -> AppendOutcome {
+  ) throws(LedgerError) -> AppendOutcome {
     guard event.bodySHA256.count == 32 else { throw .sql("an event's hash has not 32 bytes") }
     let uuid = event.notificationUUID.bytes
     if let run = event.run, run.isEnded { return .skipped }
@@ -83,7 +84,7 @@ extension Journal {
   /// Appends an event whose UUID the journal does not have.
   func appendNew(
     _ event: NewEvent, _ connection: SQLiteConnection
-  ) throws(StoreError) -> AppendOutcome {
+  ) throws(LedgerError) -> AppendOutcome {
     var receivedAt = event.receivedAt
     if let last = head.receivedAt, receivedAt < last {
       if event.preservesReceivedAt {
@@ -111,7 +112,7 @@ extension Journal {
   private func insert(
     _ event: NewEvent, _ next: Head, _ receivedAt: Int64,
     _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     // A dictionary made of evidence would suit no notification.
     let stored = try codec.encode(
       event, isJournaled: true,
@@ -127,7 +128,7 @@ extension Journal {
   }
 
   /// Writes an event at the place that it has.
-  func insert(_ event: PackedEvent, _ connection: SQLiteConnection) throws(StoreError) {
+  func insert(_ event: PackedEvent, _ connection: SQLiteConnection) throws(LedgerError) {
     let statement = try connection.statement(
       """
       INSERT INTO event (seq, notification_uuid, source, stream_id, kind_id, dictionary_id,
@@ -149,7 +150,7 @@ extension Journal {
   /// - Returns: nil if the journal has no event with this UUID.
   private func existingEvent(
     of event: NewEvent, _ uuid: [UInt8], _ connection: SQLiteConnection
-  ) throws(StoreError) -> AppendOutcome? {
+  ) throws(LedgerError) -> AppendOutcome? {
     let found = try connection.statement(
       "SELECT body_sha256, source, body, dictionary_id, seq FROM event WHERE notification_uuid = ?"
     ).bind(1, uuid).first { (seq: $0.int(4), stored: StoredContent($0)) }
@@ -201,7 +202,7 @@ extension Journal {
   /// Whether a stored notification with the same UUID has this content.
   func isSame(
     _ stored: StoredContent, as other: ComparedContent
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     if stored.bodySHA256 == other.bodySHA256 { return true }
     guard stored.source == other.source else { return false }
     // A V1 UUID is derived from the content without the receipt, so only the receipt differs; that
@@ -213,7 +214,7 @@ extension Journal {
     return SignedContent.isSame(body, other.body())
   }
 
-  private func appId(_ key: AppKey, _ connection: SQLiteConnection) throws(StoreError) -> Int64 {
+  private func appId(_ key: AppKey, _ connection: SQLiteConnection) throws(LedgerError) -> Int64 {
     if let id = apps[key] { return id }
     let known = try connection.statement(
       "SELECT id FROM app WHERE environment = ? AND bundle_id = ?"
@@ -227,7 +228,7 @@ extension Journal {
     return id
   }
 
-  func streamId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError)
+  func streamId(of event: NewEvent, _ connection: SQLiteConnection) throws(LedgerError)
     -> Int64
   {
     try streamId(
@@ -235,7 +236,7 @@ extension Journal {
       event.originalTransactionId, connection)
   }
 
-  func streamId(of event: PackedEvent, _ connection: SQLiteConnection) throws(StoreError)
+  func streamId(of event: PackedEvent, _ connection: SQLiteConnection) throws(LedgerError)
     -> Int64
   {
     try streamId(
@@ -245,7 +246,7 @@ extension Journal {
 
   func streamId(
     _ key: AppKey, _ originalTransactionId: String?, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Int64 {
+  ) throws(LedgerError) -> Int64 {
     let app = try appId(key, connection)
     let known = try connection.statement(
       "SELECT id FROM stream WHERE original_transaction_id IS ? AND app_id = ?"
@@ -256,7 +257,7 @@ extension Journal {
     return connection.lastRowId
   }
 
-  private func kindId(_ key: Kind, _ connection: SQLiteConnection) throws(StoreError) -> Int64 {
+  private func kindId(_ key: Kind, _ connection: SQLiteConnection) throws(LedgerError) -> Int64 {
     if let id = kinds[key] { return id }
     let known = try connection.statement(
       "SELECT id FROM kind WHERE notification_type = ? AND subtype IS ?"

@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// The part of an event that its chain hash covers, with the body replaced by its hash.
 public struct ChainLink: Sendable, Equatable {
@@ -32,11 +33,11 @@ extension JournalReader {
   /// Calls `body` with the links of a range in order of seq, until it returns false. No read
   /// transaction stays open between batches.
   ///
-  /// - Throws: `StoreError.corrupt` when the file returns rows out of order, other errors of
+  /// - Throws: `LedgerError.corrupt` when the file returns rows out of order, other errors of
   ///   SQLite, and what `body` throws.
   public func forEachLink(
-    from first: Int64, through last: Int64, _ body: (ChainLink) throws(StoreError) -> Bool
-  ) throws(StoreError) {
+    from first: Int64, through last: Int64, _ body: (ChainLink) throws(LedgerError) -> Bool
+  ) throws(LedgerError) {
     var next = first
     while next <= last {
       let batch = try connection.statement(

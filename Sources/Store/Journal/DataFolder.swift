@@ -60,42 +60,42 @@ public struct DataFolder: Sendable, Hashable {
 
   /// Makes the folder with mode 0700 unless it exists, and syncs its parent.
   ///
-  /// - Throws: `StoreError.platform` when the folder cannot be made or synced, `StoreError.full`
+  /// - Throws: `LedgerError.system` when the folder cannot be made or synced, `LedgerError.full`
   ///   when the disk is full.
-  public func create() throws(StoreError) {
+  public func create() throws(LedgerError) {
     guard mkdir(path, 0o700) != 0 else {
-      try mapError(StoreError.init, try DurableFile.syncFolder(of: path))
+      try DurableFile.syncFolder(of: path)
       return
     }
-    guard errno == EEXIST else { throw StoreError(.last("make the folder \(path)")) }
+    guard errno == EEXIST else { throw .last("make the folder \(path)") }
   }
 
   /// Whether the folder holds a journal.
   ///
-  /// - Throws: `StoreError.foreign` when `journal.sqlite` is not a plain file: SQLite would open a
+  /// - Throws: `LedgerError.foreign` when `journal.sqlite` is not a plain file: SQLite would open a
   ///   pipe and wait for a writer. Otherwise what the file system reports.
-  public func hasJournal() throws(StoreError) -> Bool {
-    let isFile = try mapError(StoreError.init, try DurableFile.isPlain(journal))
+  public func hasJournal() throws(LedgerError) -> Bool {
+    let isFile = try DurableFile.isPlain(journal)
     guard let isFile else { return false }
     guard isFile else { throw .foreign("\(journal) is not a plain file") }
     return true
   }
 
-  /// - Throws: `StoreError.noJournal` when the folder or its journal is missing, otherwise as
+  /// - Throws: `LedgerError.noJournal` when the folder or its journal is missing, otherwise as
   ///   `hasJournal`.
-  public func requireJournal() throws(StoreError) {
+  public func requireJournal() throws(LedgerError) {
     guard try hasJournal() else { throw .noJournal(folder: path) }
   }
 
   /// Locks the folder for this process for as long as the returned value exists (promise 10).
   ///
   /// - Parameter gives: whether the files are given to the folder's owner afterwards.
-  /// - Throws: `StoreError.locked` when another process holds the folder, `StoreError.foreign` for
-  ///   a backup, which must not change, `StoreError.otherOwner`. No file was changed then.
-  public func lock(thatGives gives: Bool = false) throws(StoreError) -> FolderLock {
+  /// - Throws: `LedgerError.locked` when another process holds the folder, `LedgerError.foreign`
+  ///   for a backup, which must not change, `LedgerError.otherOwner`. No file was changed then.
+  public func lock(thatGives gives: Bool = false) throws(LedgerError) -> FolderLock {
     try requireNoBackup()
     if !gives { try requireOwner() }
-    let lock = try mapError(StoreError.init, try FolderLock.acquire(lockFile))
+    let lock = try FolderLock.acquire(lockFile)
     guard let lock else { throw .locked }
     return lock
   }
@@ -103,12 +103,12 @@ public struct DataFolder: Sendable, Hashable {
   /// Reserves the building of a projection for this process for as long as the returned value
   /// exists.
   ///
-  /// - Throws: `StoreError.locked` when another process is building, `StoreError.foreign` for a
-  ///   backup, `StoreError.otherOwner`.
-  public func lockRebuild() throws(StoreError) -> FolderLock {
+  /// - Throws: `LedgerError.locked` when another process is building, `LedgerError.foreign` for a
+  ///   backup, `LedgerError.otherOwner`.
+  public func lockRebuild() throws(LedgerError) -> FolderLock {
     try requireNoBackup()
     try requireOwner()
-    let lock = try mapError(StoreError.init, try FolderLock.acquire(path + "/rebuild.lock"))
+    let lock = try FolderLock.acquire(path + "/rebuild.lock")
     guard let lock else { throw .locked }
     return lock
   }
@@ -116,9 +116,9 @@ public struct DataFolder: Sendable, Hashable {
   /// Refuses root to write in another user's folder: the daemon, which runs as that user, could not
   /// write the files that root makes.
   ///
-  /// - Throws: `StoreError.otherOwner`, otherwise what the file system reports.
-  public func requireOwner() throws(StoreError) {
-    guard geteuid() == 0, let mode = try mapError(StoreError.init, try FileMode.of(path)),
+  /// - Throws: `LedgerError.otherOwner`, otherwise what the file system reports.
+  public func requireOwner() throws(LedgerError) {
+    guard geteuid() == 0, let mode = try FileMode.of(path),
       mode.owner != 0
     else { return }
     throw .otherOwner(folder: path, owner: mode.ownerName ?? String(mode.owner))
@@ -126,9 +126,9 @@ public struct DataFolder: Sendable, Hashable {
 
   /// Refuses a folder that is a backup.
   ///
-  /// - Throws: `StoreError.foreign` for a backup, otherwise what the file system reports.
-  public func requireNoBackup() throws(StoreError) {
-    let kind = try mapError(StoreError.init, try FileKind.of(backupManifest))
+  /// - Throws: `LedgerError.foreign` for a backup, otherwise what the file system reports.
+  public func requireNoBackup() throws(LedgerError) {
+    let kind = try FileKind.of(backupManifest)
     guard kind == nil else {
       throw .foreign("\(path) is a backup, to be restored: `subledger restore \(path) --data NEW`")
     }
@@ -137,15 +137,15 @@ public struct DataFolder: Sendable, Hashable {
   /// Whether a process holds the folder's lock now. Creates no file.
   ///
   /// - Throws: what the file system reports.
-  public func isLocked() throws(StoreError) -> Bool {
-    try mapError(StoreError.init, try FolderLock.isHeld(lockFile))
+  public func isLocked() throws(LedgerError) -> Bool {
+    try FolderLock.isHeld(lockFile)
   }
 
   /// The mode that reads a file of this folder without creating files beside it: through the -wal
   /// while a daemon runs or after a crash left a -wal, otherwise as a file at rest.
-  func readingMode(_ file: String) throws(StoreError) -> SQLiteConnection.Mode {
+  func readingMode(_ file: String) throws(LedgerError) -> SQLiteConnection.Mode {
     if try isLocked() { return .read }
-    let wal = try mapError(StoreError.init, try DurableFile.size(file + "-wal"))
+    let wal = try DurableFile.size(file + "-wal")
     return (wal ?? 0) > 0 ? .read : .immutable
   }
 }

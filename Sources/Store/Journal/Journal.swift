@@ -78,7 +78,7 @@ public final class Journal {
   var waiting = WaitingCounts()
   private let live: SQLiteConnection
   /// Set once a failure or `close` has ended this journal.
-  private var closingError: StoreError?
+  private var closingError: LedgerError?
   /// Nil only while the journal is being opened.
   private var files: JournalFiles?
 
@@ -96,15 +96,15 @@ public final class Journal {
   ///   - decode: decides, with the fold, which evidence is journaled; needed to append any.
   ///   - sharedId: the id of the shared journal that the folder is a copy of, given the folder's
   ///     own; nil for a journal of its own.
-  /// - Throws: `StoreError.foreign`, `.newer`, `.missingWAL`, `.brokenTail` or `.frozenMigration`
+  /// - Throws: `LedgerError.foreign`, `.newer`, `.missingWAL`, `.brokenTail` or `.frozenMigration`
   ///   when a check of `StartUp` fails: every byte of every file is then unchanged. Otherwise what
   ///   SQLite or the file system reports.
   public static func open(
     _ folder: DataFolder, lock: borrowing FolderLock, now: Int64,
     sharing dictionary: SharedDictionary = SharedDictionary(),
     decodingWith decode: @escaping FoldEventDecoder = { _ in nil },
-    sharedId: ((_ own: [UInt8]) throws(StoreError) -> [UInt8])? = nil
-  ) throws(StoreError) -> Journal {
+    sharedId: ((_ own: [UInt8]) throws(LedgerError) -> [UInt8])? = nil
+  ) throws(LedgerError) -> Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
     try StartUp.prepare(folder, now: now, sharedId: sharedId)
     let connection = try SQLiteConnection.open(folder.journal, .write)
@@ -120,19 +120,19 @@ public final class Journal {
     try journal.markOpen()
     journal.files = try JournalFiles(connection)
     if journal.faults.skippedNotes > 0 {
-      try journal.transact { (connection) throws(StoreError) in
+      try journal.transact { (connection) throws(LedgerError) in
         try journal.applySkipped(.newer, connection)
       }
     }
     try journal.emptyOwedWAL()
-    try mapError(StoreError.init, try DurableFile.syncFolder(of: folder.journal))
+    try DurableFile.syncFolder(of: folder.journal)
     return journal
   }
 
   private init(
     _ connection: SQLiteConnection, _ fold: Fold, _ dictionary: SharedDictionary,
     _ decode: @escaping FoldEventDecoder
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     live = connection
     self.fold = fold
     decodeForFold = decode
@@ -146,8 +146,8 @@ public final class Journal {
 
   /// Sets the open flag. From then on a file without its -wal is recognized as an incomplete copy:
   /// the flag is in the file itself, and a passive checkpoint never shortens the -wal.
-  private func markOpen() throws(StoreError) {
-    try live.atomically { () throws(StoreError) in
+  private func markOpen() throws(LedgerError) {
+    try live.atomically { () throws(LedgerError) in
       try Meta(connection: live).set(.open, 1)
       try RunningDigest.start(live, head: head.seq)
       try V1Filing.start(live, head: head.seq)
@@ -160,7 +160,7 @@ public final class Journal {
   /// Increments the generation, which puts the page with it and the journal's id into the -wal.
   /// Done in the first SQL transaction of each -wal, so that a -wal of another journal or an older
   /// -wal of this journal can be recognized.
-  private func writeGeneration(_ connection: SQLiteConnection) throws(StoreError) {
+  private func writeGeneration(_ connection: SQLiteConnection) throws(LedgerError) {
     let meta = Meta(connection: connection)
     let generation = try meta.int(.generation) ?? 0
     // It counts from 0, so only a damaged file has another one. Below, the sum cannot overflow.
@@ -182,14 +182,14 @@ public final class Journal {
   /// In a copy of a shared journal all that was written is collected here and handed to `ship`
   /// before the commit, so that no write can stay behind; without `ship` nothing can be written.
   func write<Result>(
-    shipping ship: Shipper<Result>?, _ body: (SQLiteConnection) throws(StoreError) -> Result
-  ) throws(StoreError) -> Result {
+    shipping ship: Shipper<Result>?, _ body: (SQLiteConnection) throws(LedgerError) -> Result
+  ) throws(LedgerError) -> Result {
     guard let copy else { return try transact(body) }
     guard let ship else { throw .copyWithoutSharedJournal }
     var next = copy
     let recorded = position
     copy.changes.clear()
-    let result = try transact { (connection) throws(StoreError) in
+    let result = try transact { (connection) throws(LedgerError) in
       let result = try body(connection)
       let shipment = try ChangeRecorder(connection: connection, before: recorded)
         .shipment(copy.changes.rows, head: head, values: copy.values)
@@ -206,12 +206,12 @@ public final class Journal {
 
   /// Runs `body` in one SQL transaction. After an error nothing was written.
   func transact<Result>(
-    _ body: (SQLiteConnection) throws(StoreError) -> Result
-  ) throws(StoreError) -> Result {
+    _ body: (SQLiteConnection) throws(LedgerError) -> Result
+  ) throws(LedgerError) -> Result {
     let connection = try connection()
     let before = head
     do {
-      let result = try connection.atomically { () throws(StoreError) in
+      let result = try connection.atomically { () throws(LedgerError) in
         // After a complete checkpoint SQLite begins a new -wal in the next commit.
         if connection.walPages == 0 { try writeGeneration(connection) }
         return try body(connection)
@@ -226,7 +226,7 @@ public final class Journal {
   }
 
   /// The connection, unless a failure or `close` has ended this journal.
-  func connection() throws(StoreError) -> SQLiteConnection {
+  func connection() throws(LedgerError) -> SQLiteConnection {
     if let closingError { throw closingError }
     return live
   }
@@ -234,13 +234,13 @@ public final class Journal {
   /// Discards everything cached, and ends the journal after a fatal error: after a failed fsync the
   /// kernel may drop pages and report success the next time, so no later commit could keep
   /// promise 1.
-  private func recover(from error: StoreError) {
+  private func recover(from error: LedgerError) {
     // The shared journal's failures say nothing about this file.
-    if error.isFatal, error != .shared(.diverged) { closingError = error }
+    if error.isFatal, error != .sharedDiverged { closingError = error }
     codec.forget()
     (judging, hasUnstoredWaiting) = (nil, false)
     guard closingError == nil else { return }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       head = try Self.readHead(live)
       try readCounts(live)
       try copy?.read(live)
@@ -250,7 +250,7 @@ public final class Journal {
   }
 
   /// Reads again what is cached of the tables beside events.
-  func readCounts(_ connection: SQLiteConnection) throws(StoreError) {
+  func readCounts(_ connection: SQLiteConnection) throws(LedgerError) {
     apps.removeAll()
     kinds.removeAll()
     heldCount = try Self.countHeld(connection)
@@ -262,7 +262,7 @@ public final class Journal {
   }
 
   /// Stores that the -wal is to be emptied.
-  func recordErasure(_ connection: SQLiteConnection) throws(StoreError) {
+  func recordErasure(_ connection: SQLiteConnection) throws(LedgerError) {
     try Meta(connection: connection).set(.erasureDue, 1)
     hasErased = true
   }
@@ -271,7 +271,7 @@ public final class Journal {
   /// readers, and syncs the file. Call between batches.
   ///
   /// - Throws: what SQLite reports. A fatal error ends the journal.
-  public func checkpointIfNeeded() throws(StoreError) {
+  public func checkpointIfNeeded() throws(LedgerError) {
     let connection = try connection()
     guard connection.walPages > Self.checkpointPages else { return }
     do {
@@ -286,19 +286,19 @@ public final class Journal {
   /// is marked as closed meanwhile, because one that is marked as open is refused without its -wal
   /// (`StartUp`, 3).
   ///
-  /// - Throws: `StoreError.busy` when a reader still uses the -wal, and what SQLite reports.
-  public func emptyWAL() throws(StoreError) {
+  /// - Throws: `LedgerError.busy` when a reader still uses the -wal, and what SQLite reports.
+  public func emptyWAL() throws(LedgerError) {
     let connection = try connection()
     do {
-      try connection.atomically { () throws(StoreError) in
+      try connection.atomically { () throws(LedgerError) in
         try Meta(connection: connection).set(.open, 0)
       }
-      let emptied = Result { () throws(StoreError) in try connection.checkpointTruncate() }
+      let emptied = Result { () throws(LedgerError) in try connection.checkpointTruncate() }
       try markOpen()
       try files?.begin()
       try emptied.get()
       guard hasErased else { return }
-      try connection.atomically { () throws(StoreError) in
+      try connection.atomically { () throws(LedgerError) in
         try Meta(connection: connection).set(.erasureDue, 0)
       }
       hasErased = false
@@ -309,21 +309,21 @@ public final class Journal {
   }
 
   /// Empties the -wal if that is owed. One that a reader uses is emptied later.
-  private func emptyOwedWAL() throws(StoreError) {
+  private func emptyOwedWAL() throws(LedgerError) {
     guard hasErased else { return }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try emptyWAL()
     } catch {
-      guard error == .busy else { throw error }
+      guard error.code == .busy else { throw error }
     }
   }
 
   /// Looks whether another program removed, replaced or cut a file. Every commit does so too.
   ///
-  /// - Throws: `StoreError.lostFile`, which ends the journal, and what the file system reports.
-  public func checkFiles() throws(StoreError) {
+  /// - Throws: `LedgerError.lostFile`, which ends the journal, and what the file system reports.
+  public func checkFiles() throws(LedgerError) {
     _ = try connection()
-    do throws(StoreError) { try files?.requireInPlace() } catch {
+    do throws(LedgerError) { try files?.requireInPlace() } catch {
       recover(from: error)
       throw error
     }
@@ -338,15 +338,15 @@ public final class Journal {
   /// If readers still use the -wal, it remains for the next start; this is no error.
   ///
   /// - Throws: the error that has already ended the journal, or what SQLite reports.
-  public func close() throws(StoreError) {
+  public func close() throws(LedgerError) {
     let connection = try connection()
     closingError = .sql("the journal is closed")
-    try connection.atomically { () throws(StoreError) in
+    try connection.atomically { () throws(LedgerError) in
       // A copy writes nothing that the shared journal does not have: as in a crash, they are lost.
       if copy == nil { try waiting.write(connection) }
       try Meta(connection: connection).set(.open, 0)
     }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try connection.checkpointTruncate()
     } catch {
       if error != .busy { throw error }
@@ -357,20 +357,20 @@ public final class Journal {
   /// hash[seq], or nil if seq is past the head.
   ///
   /// - Throws: the error that has ended the journal, or what SQLite reports.
-  public func hash(at seq: Int64) throws(StoreError) -> [UInt8]? {
+  public func hash(at seq: Int64) throws(LedgerError) -> [UInt8]? {
     if seq == 0 { return ChainHash.origin }
     return try connection().statement("SELECT hash FROM event WHERE seq = ?").bind(1, seq)
       .first { $0.bytes(0) }
   }
 
   /// Records what changes from now on, as a copy of a shared journal.
-  private func beginRecording() throws(StoreError) {
+  private func beginRecording() throws(LedgerError) {
     let state = try CopyState(live)
     live.report(to: state.changes)
     copy = state
   }
 
-  static func readHead(_ connection: SQLiteConnection) throws(StoreError) -> Head {
+  static func readHead(_ connection: SQLiteConnection) throws(LedgerError) -> Head {
     let head =
       try connection.statement(
         "SELECT seq, hash, received_at_ms FROM event ORDER BY seq DESC LIMIT 1"

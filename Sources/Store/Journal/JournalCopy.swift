@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 
 /// A copy of a journal as of one moment, in one file without a -wal and not marked as open. It can
 /// be read as it is, and a daemon can start on it.
@@ -24,17 +24,17 @@ public struct JournalCopy: Sendable {
   ///   - path: a file that does not exist yet; it is made with mode 0600.
   ///   - progress: called with the bytes copied and the bytes in total. It returns false to stop.
   /// - Returns: nil if `progress` stopped the copy.
-  /// - Throws: what a start would throw: `StoreError.missingWAL`, `.brokenTail`, `.newer`,
+  /// - Throws: what a start would throw: `LedgerError.missingWAL`, `.brokenTail`, `.newer`,
   ///   `.foreign`, `.frozenMigration`; `.busy` when daemons start and stop during three attempts;
   ///   `.full` or another error of the disk when the copy cannot be written.
   public static func make(
     of folder: DataFolder, at path: String, progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> JournalCopy? {
+  ) throws(LedgerError) -> JournalCopy? {
     try folder.requireJournal()
     for _ in 0..<3 {
       if try folder.isLocked() { return try copy(folder, .read, path, progress) }
       let identity = try identity(folder)
-      do throws(StoreError) {
+      do throws(LedgerError) {
         let hasWAL = try StartUp.examine(folder)
         let copy = try copy(folder, hasWAL ? .inspection : .immutable, path, progress)
         // No lock prevents a daemon from starting during the copy. Such a daemon has changed the
@@ -47,18 +47,16 @@ public struct JournalCopy: Sendable {
     throw .busy
   }
 
-  private static func identity(_ folder: DataFolder) throws(StoreError) -> FileIdentity {
-    try mapError(StoreError.init, try FileIdentity.of(folder.journal))
+  private static func identity(_ folder: DataFolder) throws(LedgerError) -> FileIdentity {
+    try FileIdentity.of(folder.journal)
   }
 
   private static func copy(
     _ folder: DataFolder, _ mode: SQLiteConnection.Mode, _ path: String,
     _ progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> JournalCopy? {
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      for suffix in ["", "-journal", "-wal"] { try DurableFile.remove(path + suffix) }
-      try DurableFile.create(path)
-    }
+  ) throws(LedgerError) -> JournalCopy? {
+    for suffix in ["", "-journal", "-wal"] { try DurableFile.remove(path + suffix) }
+    try DurableFile.create(path)
     let source = try SQLiteConnection.open(folder.journal, mode)
     defer { source.close() }
     let schema = try source.requireOurs(
@@ -74,13 +72,13 @@ public struct JournalCopy: Sendable {
     guard try fill(target, from: source, progress) else { return nil }
     try leaveWALMode(target)
     target.close()
-    try mapError(StoreError.init, try DurableFile.sync(path))
+    try DurableFile.sync(path)
     return copied
   }
 
   private static func fill(
     _ target: SQLiteConnection, from source: SQLiteConnection, _ progress: (Int64, Int64) -> Bool
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     // Nothing uses the file before the copy is complete, so it is synced once, at the end.
     try target.execute("PRAGMA synchronous=OFF")
     let pageSize = try source.statement("PRAGMA page_size").first { $0.int(0) } ?? 4096
@@ -93,10 +91,10 @@ public struct JournalCopy: Sendable {
   }
 
   /// Leaves WAL mode and clears the open flag, so that the file is like one that was closed.
-  private static func leaveWALMode(_ target: SQLiteConnection) throws(StoreError) {
+  private static func leaveWALMode(_ target: SQLiteConnection) throws(LedgerError) {
     let mode = try target.statement("PRAGMA journal_mode=DELETE").first { $0.text(0) }
     guard mode == "delete" else { throw .sql("the copy stays in WAL mode") }
-    try target.atomically { () throws(StoreError) in
+    try target.atomically { () throws(LedgerError) in
       try Meta(connection: target).set(.open, 0)
     }
   }

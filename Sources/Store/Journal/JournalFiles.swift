@@ -43,38 +43,38 @@ final class JournalFiles {
   private static let keptFrames = Journal.checkpointPages * 3 / 2
 
   /// - Throws: what the file system reports.
-  init(_ connection: SQLiteConnection) throws(StoreError) {
+  init(_ connection: SQLiteConnection) throws(LedgerError) {
     guard let paths = connection.paths else { throw .sql("an open journal has no path") }
     (self.connection, path, walPath) = (connection, paths.file, paths.wal)
-    identity = try mapError(StoreError.init, try FileIdentity.of(paths.file))
-    walIdentity = try mapError(StoreError.init, try FileIdentity.of(paths.wal))
-    wal = try mapError(StoreError.init, try OpenFile.existing(paths.wal))
+    identity = try FileIdentity.of(paths.file)
+    walIdentity = try FileIdentity.of(paths.wal)
+    wal = try OpenFile.existing(paths.wal)
     try begin()
   }
 
   /// Begins with the -wal as it is now: at the start, and after SQLite emptied it.
   ///
   /// - Throws: what the file system reports.
-  func begin() throws(StoreError) {
+  func begin() throws(LedgerError) {
     header = []
-    _ = try mapError(StoreError.init, try keep(connection.walPages))
+    _ = try keep(connection.walPages)
   }
 
   /// Keeps what was committed since the last call. If another program removed, replaced or cut a
   /// file, all that was committed is saved first.
   ///
-  /// - Throws: `StoreError.lostFile`, and what the file system reports.
-  func requireInPlace() throws(StoreError) {
+  /// - Throws: `LedgerError.lostFile`, and what the file system reports.
+  func requireInPlace() throws(LedgerError) {
     guard let loss = try loss() else { return }
     let isSaved = save(loss)
     unsaved = isSaved ? nil : loss
     throw .lostFile(loss == .movedFile ? "journal.sqlite" : "journal.sqlite-wal", isSaved: isSaved)
   }
 
-  private func loss() throws(StoreError) -> Loss? {
+  private func loss() throws(LedgerError) -> Loss? {
     guard Self.isInPlace(identity, path) else { return .movedFile }
     guard Self.isInPlace(walIdentity, walPath) else { return .movedWAL }
-    return try mapError(StoreError.init, try keep(connection.walPages)) ? nil : .cutWAL
+    return try keep(connection.walPages) ? nil : .cutWAL
   }
 
   private static func isInPlace(_ identity: FileIdentity, _ path: String) -> Bool {
@@ -84,7 +84,7 @@ final class JournalFiles {
   /// Keeps what was written since the last call.
   ///
   /// - Returns: false if something that was written before is not there.
-  private func keep(_ pages: Int) throws(PlatformError) -> Bool {
+  private func keep(_ pages: Int) throws(LedgerError) -> Bool {
     let found = try wal.read(WALHeader.size, at: 0, path: walPath)
     if found != header {
       guard found.count == WALHeader.size, let parsed = WALHeader(found), parsed.isIntact else {
@@ -126,8 +126,8 @@ final class JournalFiles {
   ///
   /// - Returns: false also where a reader keeps some of it from being copied.
   private func copyWAL() -> Bool {
-    do throws(StoreError) {
-      try connection.atomically { () throws(StoreError) in
+    do throws(LedgerError) {
+      try connection.atomically { () throws(LedgerError) in
         try Meta(connection: connection).set(.open, 0)
       }
       try connection.checkpointPassive()
@@ -152,7 +152,7 @@ final class JournalFiles {
   /// - Returns: whether all that was answered is in it then.
   private func restoreWAL() -> Bool {
     guard let kept, !header.isEmpty else { return false }
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try wal.write(header, at: 0, path: walPath)
       var offset = header.count
       for frames in kept {

@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// The deliveries of a notification after the one that was journaled. Times are milliseconds since
 /// 1970 UTC by our clock.
@@ -55,7 +56,7 @@ struct WaitingCounts {
     }
   }
 
-  func write(_ connection: SQLiteConnection) throws(StoreError) {
+  func write(_ connection: SQLiteConnection) throws(LedgerError) {
     if overflow > 0 {
       try connection.statement(
         """
@@ -88,9 +89,9 @@ extension Journal {
   /// - Parameter ship: needed in a copy of a shared journal.
   /// - Throws: what SQLite reports, as `append` does. Counts that were not written continue to
   ///   wait.
-  public func writeCounts(shipping ship: Shipper<Void>? = nil) throws(StoreError) {
+  public func writeCounts(shipping ship: Shipper<Void>? = nil) throws(LedgerError) {
     guard waiting.count > 0 else { return }
-    try write(shipping: ship) { (connection) throws(StoreError) in try waiting.write(connection) }
+    try write(shipping: ship) { (connection) throws(LedgerError) in try waiting.write(connection) }
     waiting = WaitingCounts()
   }
 
@@ -113,7 +114,7 @@ extension JournalReader {
   /// missing.
   ///
   /// - Throws: what SQLite reports.
-  public func redeliveries(of key: StreamKey) throws(StoreError) -> [Int64: Redeliveries] {
+  public func redeliveries(of key: StreamKey) throws(LedgerError) -> [Int64: Redeliveries] {
     guard try hasHistory() else { return [:] }
     let found = try connection.statement(
       """

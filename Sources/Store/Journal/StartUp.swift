@@ -26,12 +26,12 @@ enum StartUp {
   ///   - sharedId: as in `Journal.open`. A new journal becomes a copy.
   static func prepare(
     _ folder: DataFolder, now: Int64,
-    sharedId: (([UInt8]) throws(StoreError) -> [UInt8])? = nil
-  ) throws(StoreError) {
+    sharedId: (([UInt8]) throws(LedgerError) -> [UInt8])? = nil
+  ) throws(LedgerError) {
     guard try folder.hasJournal() else { return try create(folder, now: now, sharedId) }
     let (hasWAL, identity) = try readFile(folder)
     if hasWAL {
-      try mapError(StoreError.init, try DurableFile.copyToFreshInode(folder.journalWAL))
+      try DurableFile.copyToFreshInode(folder.journalWAL)
     }
     try checkThroughWAL(folder, hasWAL: hasWAL, identity, isWriting: true)
   }
@@ -39,7 +39,7 @@ enum StartUp {
   /// The same checks for a reader, while no daemon holds the folder. Changes no file.
   ///
   /// - Returns: whether the file must be read together with its -wal.
-  static func examine(_ folder: DataFolder) throws(StoreError) -> Bool {
+  static func examine(_ folder: DataFolder) throws(LedgerError) -> Bool {
     let (hasWAL, identity) = try readFile(folder)
     try checkThroughWAL(folder, hasWAL: hasWAL, identity, isWriting: false)
     return hasWAL
@@ -48,16 +48,16 @@ enum StartUp {
   /// Steps 1 to 3.
   private static func readFile(
     _ folder: DataFolder
-  ) throws(StoreError) -> (hasWAL: Bool, identity: Identity?) {
+  ) throws(LedgerError) -> (hasWAL: Bool, identity: Identity?) {
     let header = try FileHeader.read(folder.journal)
     try header.check(applicationId: journalApplicationId, known: Migrator.known)
     let hasWAL = try checkWAL(folder, header)
     return (hasWAL, try readIdentity(folder, hasWAL: hasWAL))
   }
 
-  /// Whether there is a -wal with contents. Throws `StoreError.foreign` for one with another format
-  /// or page size.
-  private static func checkWAL(_ folder: DataFolder, _ header: FileHeader) throws(StoreError)
+  /// Whether there is a -wal with contents. Throws `LedgerError.foreign` for one with another
+  /// format or page size.
+  private static func checkWAL(_ folder: DataFolder, _ header: FileHeader) throws(LedgerError)
     -> Bool
   {
     let bytes = try firstBytes(folder.journalWAL, limit: WALHeader.size)
@@ -70,10 +70,8 @@ enum StartUp {
   }
 
   /// Empty if there is no such file.
-  private static func firstBytes(_ path: String, limit: Int) throws(StoreError) -> [UInt8] {
-    try mapError(
-      StoreError.init, try DurableFile.size(path) == nil ? [] : DurableFile.read(path, limit: limit)
-    )
+  private static func firstBytes(_ path: String, limit: Int) throws(LedgerError) -> [UInt8] {
+    try DurableFile.size(path) == nil ? [] : DurableFile.read(path, limit: limit)
   }
 
   /// Which journal a file is, and the number of -wal files it has had.
@@ -81,7 +79,7 @@ enum StartUp {
     let journalId: [UInt8]?
     let generation: Int64
 
-    init(_ connection: SQLiteConnection) throws(StoreError) {
+    init(_ connection: SQLiteConnection) throws(LedgerError) {
       let meta = Meta(connection: connection)
       journalId = try meta.bytes(.journalId)
       generation = try meta.int(.generation) ?? 0
@@ -92,14 +90,14 @@ enum StartUp {
   /// its -wal, as after a crash during a checkpoint.
   private static func readIdentity(
     _ folder: DataFolder, hasWAL: Bool
-  ) throws(StoreError) -> Identity? {
-    do throws(StoreError) {
+  ) throws(LedgerError) -> Identity? {
+    do throws(LedgerError) {
       let connection = try SQLiteConnection.open(folder.journal, .immutable)
       let isOpen = try Meta(connection: connection).int(.open) == 1
       if isOpen && !hasWAL { throw .missingWAL }
       return try Identity(connection)
     } catch {
-      guard case .corrupt = error, hasWAL else { throw error }
+      guard error.code == .corrupt, hasWAL else { throw error }
       return nil
     }
   }
@@ -107,7 +105,7 @@ enum StartUp {
   /// Step 5.
   private static func checkThroughWAL(
     _ folder: DataFolder, hasWAL: Bool, _ alone: Identity?, isWriting: Bool
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let connection = try SQLiteConnection.open(folder.journal, hasWAL ? .inspection : .immutable)
     defer { connection.close() }
     let found = try Identity(connection)
@@ -126,7 +124,7 @@ enum StartUp {
 
   /// Litestream is not supported: it adds tables, so that `verify` finds a changed schema, copies
   /// the -wal back by itself, and may hold a -wal open that a start has replaced.
-  private static func refuseLitestream(_ connection: SQLiteConnection) throws(StoreError) {
+  private static func refuseLitestream(_ connection: SQLiteConnection) throws(LedgerError) {
     let found = try connection.statement(
       "SELECT 1 FROM sqlite_schema WHERE name IN ('_litestream_seq', '_litestream_lock')"
     ).first { _ in true }
@@ -139,7 +137,7 @@ enum StartUp {
   }
 
   /// Checks bodies, their hashes and the chain of the last events, which changed last (promise 5).
-  static func checkTail(_ reader: JournalReader) throws(StoreError) {
+  static func checkTail(_ reader: JournalReader) throws(LedgerError) {
     let head = try reader.head()
     let first = max(1, head.seq - tailLength + 1)
     guard var previous = try reader.hash(at: first - 1) else { throw .brokenTail(seq: first - 1) }
@@ -159,29 +157,27 @@ enum StartUp {
 
   /// Makes a journal under another name and renames it when it is complete and synced.
   private static func create(
-    _ folder: DataFolder, now: Int64, _ sharedId: (([UInt8]) throws(StoreError) -> [UInt8])?
-  ) throws(StoreError) {
+    _ folder: DataFolder, now: Int64, _ sharedId: (([UInt8]) throws(LedgerError) -> [UInt8])?
+  ) throws(LedgerError) {
     var random = SystemRandomNumberGenerator()
     let random16: [UInt8] = (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) }
-    let journalId = try sharedId.map { (shared) throws(StoreError) in try shared(random16) }
+    let journalId = try sharedId.map { (shared) throws(LedgerError) in try shared(random16) }
     guard try firstBytes(folder.journalWAL, limit: 1).isEmpty else {
       throw .foreign("journal.sqlite is missing and its -wal is there")
     }
     // `restore` uses this name until the journal is complete.
-    let partial = try mapError(StoreError.init, try FileKind.of(folder.journal + ".partial"))
+    let partial = try FileKind.of(folder.journal + ".partial")
     guard partial == nil else {
       throw .foreign(
         "a restore into \(folder.path) was interrupted: empty the folder and restore again")
     }
     let building = folder.journal + ".building"
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      for suffix in ["", "-wal", "-shm", "-journal"] { try DurableFile.remove(building + suffix) }
-      try DurableFile.create(building)
-    }
+    for suffix in ["", "-wal", "-shm", "-journal"] { try DurableFile.remove(building + suffix) }
+    try DurableFile.create(building)
     let connection = try SQLiteConnection.open(building, .write)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA application_id=\(journalApplicationId)")
     try Migrator.apply(connection, now: now)
-    try connection.atomically { () throws(StoreError) in
+    try connection.atomically { () throws(LedgerError) in
       let meta = Meta(connection: connection)
       try meta.set(.journalId, journalId ?? random16)
       if journalId != nil { try meta.set(.shared, 1) }
@@ -191,6 +187,6 @@ enum StartUp {
     // Syncs the file, because `synchronous` is FULL by default.
     try connection.checkpointTruncate()
     connection.close()
-    try mapError(StoreError.init, try DurableFile.rename(building, to: folder.journal))
+    try DurableFile.rename(building, to: folder.journal)
   }
 }

@@ -18,7 +18,7 @@ public final class Projection {
 
   private let live: SQLiteConnection
   /// Set by `close`.
-  private var closingError: StoreError?
+  private var closingError: LedgerError?
   let reading: RowReading
   public let packer = StatePacker()
   /// The current time in milliseconds since 1970, at which the columns `answer_…` are evaluated.
@@ -35,12 +35,12 @@ public final class Projection {
   /// - Parameters:
   ///   - copiesWAL: whether `ProjectionFile.copyWAL` is done first; false if readers have it open.
   ///   - clock: the current time, milliseconds since 1970.
-  /// - Throws: `StoreError.corrupt` when the digest is damaged, otherwise what SQLite or the file
+  /// - Throws: `LedgerError.corrupt` when the digest is damaged, otherwise what SQLite or the file
   ///   system reports.
   public static func open(
     _ path: String, copiesWAL: Bool = true,
     clock: @escaping @Sendable () -> Int64 = Clock.now
-  ) throws(StoreError) -> Projection {
+  ) throws(LedgerError) -> Projection {
     if copiesWAL { try ProjectionFile.copyWAL(path) }
     let connection = try SQLiteConnection.open(path, .write)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
@@ -60,13 +60,13 @@ public final class Projection {
   public static func create(
     _ path: String, _ identity: ProjectionIdentity, toBuild build: Build? = nil,
     clock: @escaping @Sendable () -> Int64 = Clock.now
-  ) throws(StoreError) -> Projection {
+  ) throws(LedgerError) -> Projection {
     try ProjectionFile.remove(path)
-    try mapError(StoreError.init, try DurableFile.create(path))
+    try DurableFile.create(path)
     let connection = try SQLiteConnection.open(path, .write)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
     try connection.execute("PRAGMA application_id=\(ProjectionFile.applicationId)")
-    try connection.atomically { () throws(StoreError) in
+    try connection.atomically { () throws(LedgerError) in
       try connection.execute(String(decoding: Migrations.projection, as: UTF8.self))
       try connection.execute("PRAGMA user_version=\(ProjectionFile.schema)")
       for stored in StoredStatus.all {
@@ -95,13 +95,13 @@ public final class Projection {
 
   /// Syncs the folder, so that the name of a new -wal is on the disk. SQLite does this as well, but
   /// ignores an error.
-  private static func syncFolder(of path: String) throws(StoreError) {
-    try mapError(StoreError.init, try DurableFile.syncFolder(of: path))
+  private static func syncFolder(of path: String) throws(LedgerError) {
+    try DurableFile.syncFolder(of: path)
   }
 
   private init(
     _ path: String, _ connection: SQLiteConnection, _ clock: @escaping @Sendable () -> Int64
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     self.path = path
     live = connection
     self.clock = clock
@@ -117,21 +117,21 @@ public final class Projection {
     build = try Build(meta)
   }
 
-  func connection() throws(StoreError) -> SQLiteConnection {
+  func connection() throws(LedgerError) -> SQLiteConnection {
     if let closingError { throw closingError }
     return live
   }
 
   /// What is stored of a stream, or nil if it has no row.
   ///
-  /// - Throws: the error of `close`, `StoreError.corrupt` when the row is damaged, otherwise what
+  /// - Throws: the error of `close`, `LedgerError.corrupt` when the row is damaged, otherwise what
   ///   SQLite reports.
-  public func stream(_ key: StreamKey) throws(StoreError) -> StoredStream? {
+  public func stream(_ key: StreamKey) throws(LedgerError) -> StoredStream? {
     let connection = try connection()
     guard let app = try reading.values.id(of: AppKey(key), adding: false) else { return nil }
     let found = try connection.statement(Self.selectByKey).bind(1, key.originalTransactionId).bind(
       2, app
-    ).first { (row) throws(StoreError) in
+    ).first { (row) throws(LedgerError) in
       try reading.stored(row, .none, withState: true)
     }
     guard let found else { return nil }
@@ -173,9 +173,9 @@ public final class Projection {
   /// - Parameter hash: hash[foldedThrough] of the journal.
   /// - Throws: what SQLite reports, and what `body` throws. Nothing was written then.
   public func commit(
-    foldedThrough: Int64, hash: [UInt8], _ body: () throws(StoreError) -> Void
-  ) throws(StoreError) {
-    try atomically { (_, meta) throws(StoreError) in
+    foldedThrough: Int64, hash: [UInt8], _ body: () throws(LedgerError) -> Void
+  ) throws(LedgerError) {
+    try atomically { (_, meta) throws(LedgerError) in
       try body()
       try meta.set(.foldedThrough, foldedThrough)
       try meta.set(.hash, hash)
@@ -189,13 +189,13 @@ public final class Projection {
   /// - Throws: the error of `close`, or what SQLite reports.
   public func forEachPredecessor(
     _ body: (StreamKey, String) -> Void
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try connection().statement(
       """
       SELECT e.app_id, e.original_transaction_id, t.value
       FROM token t JOIN entitlement e ON e.id = t.entitlement_id WHERE t.kind = 3
       """
-    ).forEach { (row) throws(StoreError) in
+    ).forEach { (row) throws(LedgerError) in
       body(StreamKey(try reading.values.app(row.int(0)), row.text(1)), row.id(2))
       return true
     }
@@ -216,8 +216,8 @@ public final class Projection {
   /// - Throws: the error of `close`, or what SQLite reports. Nothing was written then.
   public func replace(
     _ stream: PackedStream, over reference: RowReference?
-  ) throws(StoreError) {
-    try atomically { (_, _) throws(StoreError) in
+  ) throws(LedgerError) {
+    try atomically { (_, _) throws(LedgerError) in
       try write(stream, over: reference, at: clock())
     }
   }
@@ -225,12 +225,12 @@ public final class Projection {
   /// Runs `body` in one SQL transaction that also stores the digest. After an error the digest and
   /// the file are unchanged.
   func atomically(
-    _ body: (SQLiteConnection, Meta) throws(StoreError) -> Void
-  ) throws(StoreError) {
+    _ body: (SQLiteConnection, Meta) throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     let connection = try connection()
     let before = digest
     do {
-      try connection.atomically { () throws(StoreError) in
+      try connection.atomically { () throws(LedgerError) in
         let meta = Meta(connection: connection)
         let evaluated = evaluatedAt
         try body(connection, meta)
@@ -251,7 +251,7 @@ public final class Projection {
   /// Copies the -wal into the file if it has grown beyond `checkpointPages`. Call between batches.
   ///
   /// - Throws: the error of `close`, or what SQLite reports.
-  public func checkpointIfNeeded() throws(StoreError) {
+  public func checkpointIfNeeded() throws(LedgerError) {
     let connection = try connection()
     if connection.walPages > Self.checkpointPages { try connection.checkpointPassive() }
   }
@@ -259,16 +259,16 @@ public final class Projection {
   /// Copies the -wal into the file, removes it and closes. Later calls throw.
   ///
   /// - Parameter waitsForReaders: whether to wait up to 10 s for readers that still use the -wal.
-  /// - Throws: `StoreError.busy` when a reader still uses the -wal; the file is closed
+  /// - Throws: `LedgerError.busy` when a reader still uses the -wal; the file is closed
   ///   nevertheless. After any other error the -wal is unchanged, and `open` will copy it.
-  public func close(waitsForReaders: Bool = true) throws(StoreError) {
+  public func close(waitsForReaders: Bool = true) throws(LedgerError) {
     let connection = try connection()
     closingError = .sql("the projection is closed")
-    do throws(StoreError) {
+    do throws(LedgerError) {
       if !waitsForReaders { try connection.execute("PRAGMA busy_timeout=0") }
       try connection.checkpointTruncate()
     } catch {
-      if error == .busy { connection.close() }
+      if error.code == .busy { connection.close() }
       throw error
     }
     connection.close()

@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 
 extension Projection {
   /// The progress of building a projection stream by stream. It is committed with the rows, so that
@@ -19,10 +19,10 @@ extension Projection {
     ///
     /// - Parameter hash: hash[through] of the journal.
     /// - Throws: what the system reports when it is asked for the boot id.
-    public init(through: Int64, hash: [UInt8]) throws(StoreError) {
+    public init(through: Int64, hash: [UInt8]) throws(LedgerError) {
       self.init(
         through: through, hash: hash,
-        boot: try mapError(StoreError.init, try Boot.id()))
+        boot: try Boot.id())
     }
 
     private init(through: Int64, hash: [UInt8], boot: [UInt8]) {
@@ -34,7 +34,7 @@ extension Projection {
     }
 
     /// Returns nil for a complete projection.
-    init?(_ meta: Meta) throws(StoreError) {
+    init?(_ meta: Meta) throws(LedgerError) {
       guard let through = try meta.int(.buildThrough), let hash = try meta.bytes(.buildHash),
         let next = try meta.int(.buildNext), let events = try meta.int(.buildEvents),
         let boot = try meta.bytes(.buildBoot)
@@ -44,7 +44,7 @@ extension Projection {
       self.events = events
     }
 
-    func write(_ meta: Meta) throws(StoreError) {
+    func write(_ meta: Meta) throws(LedgerError) {
       try meta.set(.buildThrough, through)
       try meta.set(.buildHash, hash)
       try meta.set(.buildNext, nextStream)
@@ -56,13 +56,13 @@ extension Projection {
   /// Adds the rows of streams and stores the progress, in one SQL transaction.
   ///
   /// - Parameter next: the next streams in the order of the journal; nil ends the transaction.
-  /// - Throws: `StoreError.sql` when the projection is not being built, otherwise what SQLite
+  /// - Throws: `LedgerError.sql` when the projection is not being built, otherwise what SQLite
   ///   reports and what `next` throws. Nothing was written then.
   public func addBuilt(
-    _ next: () throws(StoreError) -> BuiltStreams?
-  ) throws(StoreError) {
+    _ next: () throws(LedgerError) -> BuiltStreams?
+  ) throws(LedgerError) {
     guard var build else { throw .sql("nothing is being built in \(path)") }
-    try atomically { (_, meta) throws(StoreError) in
+    try atomically { (_, meta) throws(LedgerError) in
       while let built = try next() {
         // A build writes each stream once, and the index of the key would refuse a second row.
         let now = clock()
@@ -81,14 +81,14 @@ extension Projection {
   ///
   /// - Throws: what SQLite or the file system reports. After a failed sync the file is removed,
   ///   because a second sync might not write the pages of the first one.
-  public func finishBuilding() throws(StoreError) {
+  public func finishBuilding() throws(LedgerError) {
     guard let build else { return }
     let connection = try connection()
     // Pages that earlier checkpoints copied into the file were never synced. The checkpoint below
     // does not sync them either if a reader prevents it from copying.
     try ProjectionFile.sync(path)
     try connection.execute("PRAGMA synchronous=FULL")
-    try atomically { (connection, meta) throws(StoreError) in
+    try atomically { (connection, meta) throws(LedgerError) in
       try connection.execute(ProjectionFile.answerIndexes)
       try meta.set(.foldedThrough, build.through)
       try meta.set(.hash, build.hash)

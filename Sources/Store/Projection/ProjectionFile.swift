@@ -1,5 +1,5 @@
 import Entitlements
-import Platform
+public import Platform
 
 /// Operations on the files of projections. Functions that change files are only called under the
 /// folder's lock, or on a file that is being built under that lock.
@@ -29,20 +29,20 @@ public enum ProjectionFile {
   ///   - folder: set by a caller that only reads the live projection: no file is then created
   ///     beside it.
   ///   - hashAt: hash[seq] of the journal, nil past its head.
-  /// - Throws: `StoreError.busy`, `.locked` and `.full` for a temporary error, which says nothing
+  /// - Throws: `LedgerError.busy`, `.locked` and `.full` for a temporary error, which says nothing
   ///   about the file; and what `hashAt` throws.
   public static func examine(
     _ path: String, _ identity: ProjectionIdentity, readOnlyIn folder: DataFolder? = nil,
-    hashAt: (Int64) throws(StoreError) -> [UInt8]?
-  ) throws(StoreError) -> ProjectionCondition {
-    guard try mapError(StoreError.init, try DurableFile.size(path)) != nil else {
+    hashAt: (Int64) throws(LedgerError) -> [UInt8]?
+  ) throws(LedgerError) -> ProjectionCondition {
+    guard try DurableFile.size(path) != nil else {
       return .absent
     }
     let found: Facts?
-    do throws(StoreError) {
+    do throws(LedgerError) {
       found = try Facts(path, try folder?.readingMode(path) ?? .read)
     } catch {
-      switch error {
+      switch error.code {
       case .newer: return .otherLayout
       case .busy, .locked, .full: throw error
       // Also a file that cannot be opened or read: a disposable file must not stop anything, and
@@ -53,7 +53,7 @@ public enum ProjectionFile {
     guard let found else { return .damaged }
     guard found.identity.journalId == identity.journalId else { return .otherJournal }
     if let build = found.build {
-      let boot = try mapError(StoreError.init, try Boot.id())
+      let boot = try Boot.id()
       guard build.boot == boot else { return .damaged }
       guard let expected = try hashAt(build.through) else {
         return .ahead(foldedThrough: build.through)
@@ -78,17 +78,17 @@ public enum ProjectionFile {
   /// - Throws: what SQLite reports, and what `hashAt` throws.
   public static func isComparable(
     _ path: String, journalId: [UInt8], readOnlyIn folder: DataFolder? = nil,
-    hashAt: (Int64) throws(StoreError) -> [UInt8]?
-  ) throws(StoreError) -> Bool {
-    do throws(StoreError) {
+    hashAt: (Int64) throws(LedgerError) -> [UInt8]?
+  ) throws(LedgerError) -> Bool {
+    do throws(LedgerError) {
       let mode = try folder?.readingMode(path) ?? .read
       guard let found = try Facts(path, mode, comparedSchema), found.build == nil,
         found.identity.journalId == journalId
       else { return false }
       return try hashAt(found.foldedThrough) == found.hash
     } catch {
-      if case .newer = error { return false }
-      throw error
+      guard error.code == .newer else { throw error }
+      return false
     }
   }
 
@@ -101,10 +101,10 @@ public enum ProjectionFile {
 
     /// Returns nil if a member is missing.
     ///
-    /// - Throws: `StoreError.newer` for any other schema, which another program reads.
+    /// - Throws: `LedgerError.newer` for any other schema, which another program reads.
     init?(
       _ path: String, _ mode: SQLiteConnection.Mode, _ schema: Int = schema
-    ) throws(StoreError) {
+    ) throws(LedgerError) {
       let connection = try SQLiteConnection.open(path, mode)
       let found = try connection.requireOurs(path, applicationId: applicationId, known: schema)
       guard found == schema else { throw .newer(found: found, known: schema) }
@@ -120,22 +120,20 @@ public enum ProjectionFile {
   }
 
   /// Syncs a projection that was built. If this fails, the file is removed and must be built again.
-  static func sync(_ path: String) throws(StoreError) {
-    do throws(PlatformError) {
+  static func sync(_ path: String) throws(LedgerError) {
+    do throws(LedgerError) {
       try DurableFile.sync(path)
     } catch {
       try remove(path)
-      throw StoreError(error)
+      throw error
     }
   }
 
   /// Removes a projection with its -wal and -shm. A missing file is no error.
   ///
   /// - Throws: what the file system reports.
-  public static func remove(_ path: String) throws(StoreError) {
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      for suffix in suffixes { try DurableFile.remove(path + suffix) }
-    }
+  public static func remove(_ path: String) throws(LedgerError) {
+    for suffix in suffixes { try DurableFile.remove(path + suffix) }
   }
 
   /// Renames a projection and its -wal to `<path>.aside`, which replaces an older one put aside,
@@ -143,7 +141,7 @@ public enum ProjectionFile {
   /// its -wal is still an older projection, while a -wal without its file is useless.
   ///
   /// - Throws: what the file system reports.
-  public static func putAside(_ path: String, in folder: DataFolder) throws(StoreError) {
+  public static func putAside(_ path: String, in folder: DataFolder) throws(LedgerError) {
     let aside = path + ".aside"
     let list = try ProjectionList.read(folder)
     // First: what cannot be renamed, such as a folder in the place of a file, is then let alone.
@@ -151,11 +149,9 @@ public enum ProjectionFile {
       try list.without(name).write(folder)
     }
     try remove(aside)
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      try DurableFile.remove(path + "-shm")
-      for suffix in ["-wal", ""] where try DurableFile.size(path + suffix) != nil {
-        try DurableFile.rename(path + suffix, to: aside + suffix)
-      }
+    try DurableFile.remove(path + "-shm")
+    for suffix in ["-wal", ""] where try DurableFile.size(path + suffix) != nil {
+      try DurableFile.rename(path + suffix, to: aside + suffix)
     }
   }
 
@@ -164,11 +160,9 @@ public enum ProjectionFile {
   /// have the file open: it would read the old -wal on.
   ///
   /// - Throws: what the file system reports.
-  public static func copyWAL(_ path: String) throws(StoreError) {
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      if try DurableFile.size(path + "-wal") ?? 0 > 0 {
-        try DurableFile.copyToFreshInode(path + "-wal")
-      }
+  public static func copyWAL(_ path: String) throws(LedgerError) {
+    if try DurableFile.size(path + "-wal") ?? 0 > 0 {
+      try DurableFile.copyToFreshInode(path + "-wal")
     }
   }
 
@@ -179,33 +173,29 @@ public enum ProjectionFile {
   ///
   /// - Parameter count: the number of previous live projections to retain.
   /// - Returns: the path of the live projection.
-  /// - Throws: `StoreError.platform` when the built projection is not closed, otherwise what the
+  /// - Throws: `LedgerError.system` when the built projection is not closed, otherwise what the
   ///   file system reports.
   @discardableResult
   public static func goLive(
     _ building: String, in folder: DataFolder, keeping count: Int
-  ) throws(StoreError) -> String {
+  ) throws(LedgerError) -> String {
     let list = try ProjectionList.read(folder)
     let name = try list.freshName(foldVersion: Int(folder.fold.version)) {
-      (name) throws(StoreError) in
+      (name) throws(LedgerError) in
       let path = folder.projection(named: name)
-      return try mapError(StoreError.init, try DurableFile.isPlain(path)) == false
+      return try DurableFile.isPlain(path) == false
     }
     let path = folder.projection(named: name)
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      if let left = try DurableFile.size(building + "-wal"), left > 0 {
-        throw .system("make \(building) live before it was closed", 16)
-      }
+    if let left = try DurableFile.size(building + "-wal"), left > 0 {
+      throw .system("make \(building) live before it was closed", 16)
     }
     try sync(building)
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      // A file left under the new name is in no list. SQLite would use its -wal with the new file.
-      for suffix in suffixes.dropFirst() {
-        try DurableFile.remove(building + suffix)
-        try DurableFile.remove(path + suffix)
-      }
-      try DurableFile.rename(building, to: path)
+    // A file left under the new name is in no list. SQLite would use its -wal with the new file.
+    for suffix in suffixes.dropFirst() {
+      try DurableFile.remove(building + suffix)
+      try DurableFile.remove(path + suffix)
     }
+    try DurableFile.rename(building, to: path)
     try list.with(live: name).write(folder)
     try prune(folder, keeping: count)
     return path
@@ -218,7 +208,7 @@ public enum ProjectionFile {
   @discardableResult
   public static func prune(
     _ folder: DataFolder, keeping count: Int
-  ) throws(StoreError) -> [String] {
+  ) throws(LedgerError) -> [String] {
     let list = try ProjectionList.read(folder)
     let removed = Array(list.retained.dropFirst(count))
     guard !removed.isEmpty else { return [] }

@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 
 /// The projections of a folder, in the order in which they were live, the latest first.
 ///
@@ -19,35 +19,31 @@ public struct ProjectionList: Sendable, Equatable {
   /// Without a file the list is empty.
   ///
   /// - Throws: what the file system reports.
-  public static func read(_ folder: DataFolder) throws(StoreError) -> ProjectionList {
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      guard try DurableFile.size(folder.projectionList) != nil else { return ProjectionList() }
-      let bytes = try DurableFile.read(folder.projectionList, limit: maximumBytes)
-      let lines = bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
-      var names: [String] = []
-      for line in lines where isName(line) && !names.contains(line) { names.append(line) }
-      return ProjectionList(names: names)
-    }
+  public static func read(_ folder: DataFolder) throws(LedgerError) -> ProjectionList {
+    guard try DurableFile.size(folder.projectionList) != nil else { return ProjectionList() }
+    let bytes = try DurableFile.read(folder.projectionList, limit: maximumBytes)
+    let lines = bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+    var names: [String] = []
+    for line in lines where isName(line) && !names.contains(line) { names.append(line) }
+    return ProjectionList(names: names)
   }
 
   /// Replaces the folder's list, and makes the folder's link lead to the first projection.
   ///
   /// - Throws: what the file system reports.
-  public func write(_ folder: DataFolder) throws(StoreError) {
+  public func write(_ folder: DataFolder) throws(LedgerError) {
     let text = names.map { $0 + "\n" }.joined()
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      try DurableFile.write(Array(text.utf8), to: folder.projectionList)
-      if let live { try SymbolicLink.replace(folder.liveProjection, target: live) }
-    }
+    try DurableFile.write(Array(text.utf8), to: folder.projectionList)
+    if let live { try SymbolicLink.replace(folder.liveProjection, target: live) }
   }
 
   /// Removes all projections of a folder that no process uses: they are built again.
   ///
   /// - Throws: what the file system reports.
-  public static func discard(_ folder: DataFolder) throws(StoreError) {
-    let names = try mapError(StoreError.init, try FolderListing.names(folder.path))
+  public static func discard(_ folder: DataFolder) throws(LedgerError) {
+    let names = try FolderListing.names(folder.path)
     for name in names where name.hasPrefix("entitlements-") {
-      try mapError(StoreError.init, try DurableFile.remove(folder.projection(named: name)))
+      try DurableFile.remove(folder.projection(named: name))
     }
     try ProjectionList().write(folder)
   }
@@ -79,8 +75,8 @@ public struct ProjectionList: Sendable, Equatable {
   /// - Parameter isTaken: whether a name cannot be used for another reason.
   /// - Throws: what `isTaken` throws.
   public func freshName(
-    foldVersion: Int, isTaken: (String) throws(StoreError) -> Bool = { _ in false }
-  ) throws(StoreError) -> String {
+    foldVersion: Int, isTaken: (String) throws(LedgerError) -> Bool = { _ in false }
+  ) throws(LedgerError) -> String {
     var name = "entitlements-\(foldVersion).sqlite"
     var number = 2
     while true {

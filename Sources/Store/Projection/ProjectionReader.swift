@@ -1,6 +1,6 @@
 public import AppStore
 public import Entitlements
-import Platform
+public import Platform
 
 /// Reads one projection through a read-only connection. Use one per thread.
 ///
@@ -16,12 +16,12 @@ public final class ProjectionReader {
   /// - Parameters:
   ///   - isPassing: for a reader that goes through the file once, and needs little memory.
   ///   - isCompared: opens one that `ProjectionFile.isComparable`, for its `streams(after:limit:)`.
-  /// - Throws: `StoreError.foreign` when there is no such projection or its schema is older,
+  /// - Throws: `LedgerError.foreign` when there is no such projection or its schema is older,
   ///   `.newer` when its schema is newer, otherwise what SQLite or the file system reports.
   public static func open(
     _ folder: DataFolder, path: String, isPassing: Bool = false, isCompared: Bool = false
-  ) throws(StoreError) -> ProjectionReader {
-    guard try mapError(StoreError.init, try DurableFile.size(path)) != nil else {
+  ) throws(LedgerError) -> ProjectionReader {
+    guard try DurableFile.size(path) != nil else {
       throw .foreign("there is no \(path); run `subledger rebuild --apply`")
     }
     let connection = try SQLiteConnection.open(path, try folder.readingMode(path))
@@ -46,7 +46,7 @@ public final class ProjectionReader {
   /// - Throws: what SQLite reports.
   public func forEachIndexEntry(
     _ body: (_ kind: Int, _ value: String, _ key: StreamKey?) -> Void
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try connection.statement(
       """
       SELECT t.kind, t.value, a.environment, a.bundle_id, e.original_transaction_id
@@ -58,7 +58,7 @@ public final class ProjectionReader {
       FROM predecessor p JOIN app a ON a.id = p.app_id
         LEFT JOIN entitlement e ON e.original_transaction_id = p.successor AND e.app_id = p.app_id
       """
-    ).forEach { (row) throws(StoreError) in
+    ).forEach { (row) throws(LedgerError) in
       let key = row.optionalText(2).map {
         StreamKey(
           environment: Environment(rawValue: $0), bundleId: row.text(3),
@@ -72,7 +72,7 @@ public final class ProjectionReader {
   /// The products that rows are about, in no order.
   ///
   /// - Throws: what SQLite reports.
-  public func soldProducts() throws(StoreError) -> [SoldProduct] {
+  public func soldProducts() throws(LedgerError) -> [SoldProduct] {
     try connection.statement(
       """
       SELECT DISTINCT a.bundle_id, p.product_id, p.product_type, p.subscription_group_id,
@@ -90,49 +90,49 @@ public final class ProjectionReader {
   /// Makes the reads that follow see one commit, until `endSnapshot`.
   ///
   /// - Throws: what SQLite reports.
-  public func beginSnapshot() throws(StoreError) { try connection.beginSnapshot() }
+  public func beginSnapshot() throws(LedgerError) { try connection.beginSnapshot() }
 
   public func endSnapshot() { connection.endSnapshot() }
 
   /// The last seq that is folded into the rows.
   ///
   /// - Throws: what SQLite reports.
-  public func foldedThrough() throws(StoreError) -> Int64 {
+  public func foldedThrough() throws(LedgerError) -> Int64 {
     try Meta(connection: connection).int(.foldedThrough) ?? 0
   }
 
   /// hash[foldedThrough] of the journal that was folded.
   ///
   /// - Throws: what SQLite reports.
-  public func foldedHash() throws(StoreError) -> [UInt8] {
+  public func foldedHash() throws(LedgerError) -> [UInt8] {
     try Meta(connection: connection).bytes(.hash) ?? []
   }
 
   /// The fold and the journal of the projection.
   ///
   /// - Throws: what SQLite reports.
-  public func identity() throws(StoreError) -> ProjectionIdentity {
+  public func identity() throws(LedgerError) -> ProjectionIdentity {
     try Meta(connection: connection).identity()
   }
 
   /// The digest of all rows as the writer stored it, or nil if it is missing.
   ///
   /// - Throws: what SQLite reports.
-  public func digest() throws(StoreError) -> SetDigest? {
+  public func digest() throws(LedgerError) -> SetDigest? {
     SetDigest(try Meta(connection: connection).bytes(.digest) ?? [])
   }
 
   /// Whether the projection is completely built.
   ///
   /// - Throws: what SQLite reports.
-  public func isWhole() throws(StoreError) -> Bool {
+  public func isWhole() throws(LedgerError) -> Bool {
     try Projection.Build(Meta(connection: connection)) == nil
   }
 
   /// The number of rows.
   ///
   /// - Throws: what SQLite reports.
-  public func count() throws(StoreError) -> Int64 {
+  public func count() throws(LedgerError) -> Int64 {
     try connection.statement("SELECT count(*) FROM entitlement").first { $0.int(0) } ?? 0
   }
 
@@ -140,16 +140,16 @@ public final class ProjectionReader {
 
   /// Up to `limit` rows whose fold failed (promise 9).
   ///
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
-  public func broken(limit: Int) throws(StoreError) -> [ProjectedRow] {
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func broken(limit: Int) throws(LedgerError) -> [ProjectedRow] {
     try connection.statement(Self.select + "WHERE e.broken IS NOT NULL ORDER BY e.id LIMIT ?")
       .bind(1, Int64(limit)).all(row(.all))
   }
 
   /// Up to `limit` rows with a transaction that has values that no purchase has.
   ///
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
-  public func anomalous(limit: Int) throws(StoreError) -> [ProjectedRow] {
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func anomalous(limit: Int) throws(LedgerError) -> [ProjectedRow] {
     try connection.statement(
       Self.select + "INDEXED BY entitlement_anomaly WHERE e.anomaly LIMIT ?"
     ).bind(1, Int64(limit)).all(row(.all))
@@ -157,10 +157,10 @@ public final class ProjectionReader {
 
   /// The row of a stream, or nil if there is none.
   ///
-  /// - Throws: `StoreError.corrupt` when it is damaged, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` when it is damaged, otherwise what SQLite reports.
   public func row(
     of key: StreamKey, _ spans: WantedSpans = .all
-  ) throws(StoreError) -> ProjectedRow? {
+  ) throws(LedgerError) -> ProjectedRow? {
     guard let app = try reading.values.id(of: AppKey(key), adding: false) else { return nil }
     return try connection.statement(
       Self.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
@@ -169,10 +169,10 @@ public final class ProjectionReader {
 
   /// The rows with this id, in key order: one for each app and environment.
   ///
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
     withOriginalTransactionId id: String, _ spans: WantedSpans = .all
-  ) throws(StoreError) -> [ProjectedRow] {
+  ) throws(LedgerError) -> [ProjectedRow] {
     // Nearly always one row. Sorting it in SQL would cost more than the query itself.
     try connection.statement(Self.byOriginalTransactionId).bind(1, id)
       .all(row(spans)).sorted { $0.key < $1.key }
@@ -181,8 +181,8 @@ public final class ProjectionReader {
   /// Up to 100 rows of an app that have named this id as their predecessor, with their states.
   ///
   /// - Parameter key: of the predecessor.
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
-  public func successors(of key: StreamKey) throws(StoreError) -> [FoldedStream] {
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func successors(of key: StreamKey) throws(LedgerError) -> [FoldedStream] {
     // Nearly no row has a successor: so the index is checked first.
     guard try isPredecessor(key.originalTransactionId),
       let app = try reading.values.id(of: AppKey(key), adding: false)
@@ -197,7 +197,7 @@ public final class ProjectionReader {
   }
 
   /// Whether a row has named this id as its predecessor.
-  func isPredecessor(_ id: String) throws(StoreError) -> Bool {
+  func isPredecessor(_ id: String) throws(LedgerError) -> Bool {
     try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
       .bind(1, id: id).first { _ in true } ?? false
   }
@@ -210,11 +210,11 @@ public final class ProjectionReader {
 
   /// Up to `limit` rows that have an id, after a key, in key order.
   ///
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
     _ kind: IdKind, _ value: String, after key: StreamKey?, _ limit: Int,
     _ spans: WantedSpans = .all
-  ) throws(StoreError) -> [ProjectedRow] {
+  ) throws(LedgerError) -> [ProjectedRow] {
     try connection.statement(
       Self.select + """
         JOIN app a ON a.id = e.app_id
@@ -233,11 +233,11 @@ public final class ProjectionReader {
   /// - Parameters:
   ///   - bundleId: of this app only; nil for all.
   ///   - covers: whether rows of an app count where there are more than `limit`.
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func customerRows(
     _ kind: IdKind, _ value: String, _ environment: Environment, _ bundleId: String?,
     limit: Int, _ spans: WantedSpans, where covers: (_ bundleId: String) -> Bool = { _ in true }
-  ) throws(StoreError) -> [ProjectedRow] {
+  ) throws(LedgerError) -> [ProjectedRow] {
     var ids = try connection.statement(
       "SELECT entitlement_id FROM token WHERE kind = ? AND value = ? LIMIT ?"
     ).bind(1, kind.rawValue).bind(2, id: value).bind(3, Int64(limit)).all { $0.int(0) }
@@ -268,17 +268,17 @@ public final class ProjectionReader {
 
   /// Up to `limit` rows with all spans after a key, in key order.
   ///
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
-  public func wholeRows(after key: StreamKey?, limit: Int) throws(StoreError) -> [ProjectedRow] {
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func wholeRows(after key: StreamKey?, limit: Int) throws(LedgerError) -> [ProjectedRow] {
     try all(after: key, limit, row(.all))
   }
 
   /// Up to `limit` rows with their states after a key, in key order; without them if the file was
   /// opened to be compared.
   ///
-  /// - Throws: `StoreError.corrupt` when a row is damaged or the file returns rows out of order,
+  /// - Throws: `LedgerError.corrupt` when a row is damaged or the file returns rows out of order,
   ///   otherwise what SQLite reports.
-  public func streams(after key: StreamKey?, limit: Int) throws(StoreError) -> [FoldedStream] {
+  public func streams(after key: StreamKey?, limit: Int) throws(LedgerError) -> [FoldedStream] {
     let page = try all(after: key, limit, stream)
     var last = key
     for row in page {
@@ -290,8 +290,8 @@ public final class ProjectionReader {
 
   /// Up to `limit` rows after a key, in key order, as `read` makes them.
   func all<Row>(
-    after key: StreamKey?, _ limit: Int, _ read: (Statement) throws(StoreError) -> Row
-  ) throws(StoreError) -> [Row] {
+    after key: StreamKey?, _ limit: Int, _ read: (Statement) throws(LedgerError) -> Row
+  ) throws(LedgerError) -> [Row] {
     try connection.statement(
       """
       SELECT \(reading.layout.columns) FROM entitlement e
@@ -305,10 +305,10 @@ public final class ProjectionReader {
 
   /// The rows with this id, with their states.
   ///
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func streams(
     withOriginalTransactionId id: String
-  ) throws(StoreError) -> [FoldedStream] {
+  ) throws(LedgerError) -> [FoldedStream] {
     try connection.statement(Self.byOriginalTransactionId).bind(1, id)
       .all(stream)
   }
@@ -317,7 +317,7 @@ public final class ProjectionReader {
   /// beside a writer they may be of several commits, unless a snapshot was begun.
   ///
   /// - Throws: as `streams(after:limit:)`.
-  public func forEach(_ body: (FoldedStream) -> Bool) throws(StoreError) {
+  public func forEach(_ body: (FoldedStream) -> Bool) throws(LedgerError) {
     var last: StreamKey?
     while true {
       let page = try streams(after: last, limit: 1_000)
@@ -338,18 +338,18 @@ public final class ProjectionReader {
   private static let byOriginalTransactionId = select + "WHERE e.original_transaction_id = ?"
 
   /// Reads rows with these spans.
-  func row(_ spans: WantedSpans) -> (Statement) throws(StoreError) -> ProjectedRow {
-    { (statement) throws(StoreError) in
+  func row(_ spans: WantedSpans) -> (Statement) throws(LedgerError) -> ProjectedRow {
+    { (statement) throws(LedgerError) in
       try self.reading.stored(statement, spans).projected
     }
   }
 
-  private func stream(_ statement: Statement) throws(StoreError) -> FoldedStream {
+  private func stream(_ statement: Statement) throws(LedgerError) -> FoldedStream {
     try unpacked(try reading.stored(statement, withState: true))
   }
 
   /// A stored row with its state.
-  func unpacked(_ stored: RowReading.Stored) throws(StoreError) -> FoldedStream {
+  func unpacked(_ stored: RowReading.Stored) throws(LedgerError) -> FoldedStream {
     guard reading.layout.hasState else { return FoldedStream(withoutState: stored.projected) }
     guard let state = packer.unpack(stored.state),
       let stream = FoldedStream(stored.projected, state: state)

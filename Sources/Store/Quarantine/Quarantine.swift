@@ -1,4 +1,5 @@
 import AppStore
+public import Platform
 
 /// Writes the quarantine: genuine notifications that are not admitted (promise 2).
 extension Journal {
@@ -10,7 +11,7 @@ extension Journal {
   /// Stores a notification unless it is there or the limit is reached. Called within `write`.
   func quarantine(
     _ item: NewQuarantine, _ connection: SQLiteConnection
-  ) throws(StoreError) -> AppendOutcome {
+  ) throws(LedgerError) -> AppendOutcome {
     guard try quarantined(ComparedContent(item), connection).isEmpty else {
       return .alreadyQuarantined
     }
@@ -46,7 +47,7 @@ extension Journal {
   /// with its body.
   private func quarantined(
     _ content: ComparedContent, _ connection: SQLiteConnection
-  ) throws(StoreError) -> [Int64] {
+  ) throws(LedgerError) -> [Int64] {
     // Two searches of indexes.
     let found = try connection.statement(
       """
@@ -65,7 +66,7 @@ extension Journal {
   /// Removes a notification from quarantine that is journaled, or held beside the journal.
   func release(
     _ content: ComparedContent, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     // Mostly the quarantine is empty, and every event would search it.
     guard quarantineSizes.values.contains(where: { $0 > 0 }) else { return }
     for id in try quarantined(content, connection) { try remove(id, connection) }
@@ -73,7 +74,7 @@ extension Journal {
 
   /// Returns whether there was one with this id.
   @discardableResult
-  private func remove(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) -> Bool {
+  private func remove(_ id: Int64, _ connection: SQLiteConnection) throws(LedgerError) -> Bool {
     try RunningDigest.quarantine.remove(id, connection)
     let owner = try connection.statement(
       "DELETE FROM quarantine WHERE id = ? RETURNING \(Self.ownerColumn)"
@@ -85,7 +86,7 @@ extension Journal {
   /// Counts a row that is there, before it is removed or after it was added.
   func countQuarantined(
     _ id: Int64, _ change: Int, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let owner = try connection.statement("SELECT \(Self.ownerColumn) FROM quarantine WHERE id = ?")
       .bind(1, id).first { Self.owner($0.int(0)) }
     if let owner { quarantineSizes[owner, default: 0] += change }
@@ -108,7 +109,7 @@ extension Journal {
   /// How many are stored of each owner.
   static func quarantineSizes(
     _ connection: SQLiteConnection
-  ) throws(StoreError) -> [NewQuarantine.Owner: Int] {
+  ) throws(LedgerError) -> [NewQuarantine.Owner: Int] {
     let counts = try connection.statement(
       "SELECT \(ownerColumn) AS owner, count(*) FROM quarantine GROUP BY owner"
     ).all { (owner($0.int(0)), Int($0.int(1))) }
@@ -122,8 +123,8 @@ extension Journal {
   /// - Throws: what SQLite reports. A fatal error ends the journal.
   public func removeQuarantined(
     _ ids: [Int64], shipping ship: Shipper<Int>? = nil
-  ) throws(StoreError) -> Int {
-    try write(shipping: ship) { (connection) throws(StoreError) in
+  ) throws(LedgerError) -> Int {
+    try write(shipping: ship) { (connection) throws(LedgerError) in
       var count = 0
       for id in ids where try remove(id, connection) { count += 1 }
       return count
@@ -133,7 +134,7 @@ extension Journal {
   /// The number of notifications that were only counted.
   ///
   /// - Throws: the error that has ended the journal, or what SQLite reports.
-  public func quarantineOverflow() throws(StoreError) -> Int64 {
+  public func quarantineOverflow() throws(LedgerError) -> Int64 {
     try Meta(connection: connection()).int(.foreignOverflow) ?? 0
   }
 }

@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// Counts notifications in quarantine.
 extension JournalReader {
@@ -6,7 +7,7 @@ extension JournalReader {
   /// because the quarantine had reached `Journal.quarantineLimit`.
   ///
   /// - Throws: what SQLite reports.
-  public func quarantineCounts() throws(StoreError) -> (stored: Int64, overflow: Int64) {
+  public func quarantineCounts() throws(LedgerError) -> (stored: Int64, overflow: Int64) {
     let stored = try connection.statement("SELECT count(*) FROM quarantine").first { $0.int(0) }
     return (stored ?? 0, try Meta(connection: connection).int(.foreignOverflow) ?? 0)
   }
@@ -25,7 +26,7 @@ extension JournalReader {
   /// Counts the quarantine by app and reason, the largest count first.
   ///
   /// - Throws: what SQLite reports.
-  public func quarantineByReason() throws(StoreError) -> [QuarantineCount] {
+  public func quarantineByReason() throws(LedgerError) -> [QuarantineCount] {
     try connection.statement(
       """
       SELECT environment, bundle_id, reason, count(*), max(received_at_ms) FROM quarantine
@@ -52,7 +53,7 @@ extension JournalReader {
   /// Counts what was received since `time`, in milliseconds since 1970 UTC, by hour, app and type.
   ///
   /// - Throws: what SQLite reports.
-  public func quarantineByHour(since time: Int64) throws(StoreError) -> [QuarantineHour] {
+  public func quarantineByHour(since time: Int64) throws(LedgerError) -> [QuarantineHour] {
     try connection.statement(
       """
       SELECT received_at_ms / ?2 * ?2, environment, bundle_id, notification_type, count(*)

@@ -1,3 +1,5 @@
+public import Platform
+
 /// Fills in the original transaction id of notifications that were quarantined before the schema
 /// had that column.
 extension Journal {
@@ -5,7 +7,7 @@ extension Journal {
   /// or 0 if there is none.
   ///
   /// - Throws: the error that has ended the journal, or what SQLite reports.
-  public func unnamedThrough() throws(StoreError) -> Int64 {
+  public func unnamedThrough() throws(LedgerError) -> Int64 {
     try Meta(connection: connection()).int(.unnamedThrough) ?? 0
   }
 
@@ -19,8 +21,8 @@ extension Journal {
   public func setOriginalTransactionIds(
     _ found: [(id: Int64, originalTransactionId: String)], unnamedThrough: Int64,
     shipping ship: Shipper<Void>? = nil
-  ) throws(StoreError) {
-    try write(shipping: ship) { (connection) throws(StoreError) in
+  ) throws(LedgerError) {
+    try write(shipping: ship) { (connection) throws(LedgerError) in
       for item in found {
         try connection.statement("UPDATE quarantine SET original_transaction_id = ? WHERE id = ?")
           .bind(1, item.originalTransactionId).bind(2, item.id).run()
@@ -37,7 +39,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func originalTransactionIds(
     of ids: ClosedRange<Int64>
-  ) throws(StoreError) -> [Int64: String?] {
+  ) throws(LedgerError) -> [Int64: String?] {
     guard try hasHistory() else { return [:] }
     let unnamed = try Meta(connection: connection).int(.unnamedThrough) ?? 0
     let found = try connection.statement(

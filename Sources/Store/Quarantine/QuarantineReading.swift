@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// Which notifications of the quarantine: nil stands for all.
 public struct QuarantineFilter: Sendable {
@@ -28,11 +29,11 @@ public struct QuarantineFilter: Sendable {
 extension JournalReader {
   /// Up to `limit` notifications with a greater id, in order of id.
   ///
-  /// - Throws: `StoreError.corrupt` when the file returns rows out of order, otherwise what SQLite
+  /// - Throws: `LedgerError.corrupt` when the file returns rows out of order, otherwise what SQLite
   ///   reports.
   public func quarantined(
     after id: Int64 = 0, limit: Int, _ filter: QuarantineFilter = QuarantineFilter()
-  ) throws(StoreError) -> [StoredQuarantine] {
+  ) throws(LedgerError) -> [StoredQuarantine] {
     let statement = try connection.statement(
       Self.quarantineSelect + "WHERE id > ?1 AND \(QuarantineFilter.condition) ORDER BY id LIMIT ?2"
     ).bind(1, id).bind(2, Int64(limit))
@@ -44,7 +45,7 @@ extension JournalReader {
   /// - Throws: as that function.
   public func quarantinedIds(
     after id: Int64, limit: Int, _ filter: QuarantineFilter
-  ) throws(StoreError) -> [Int64] {
+  ) throws(LedgerError) -> [Int64] {
     let statement = try connection.statement(
       """
       SELECT id FROM quarantine WHERE id > ?1 AND \(QuarantineFilter.condition) ORDER BY id LIMIT ?2
@@ -56,7 +57,7 @@ extension JournalReader {
   /// The notification with this id, or nil if there is none.
   ///
   /// - Throws: what SQLite reports.
-  public func quarantined(id: Int64) throws(StoreError) -> StoredQuarantine? {
+  public func quarantined(id: Int64) throws(LedgerError) -> StoredQuarantine? {
     try connection.statement(Self.quarantineSelect + "WHERE id = ?").bind(1, id)
       .first(quarantineRow)
   }
@@ -69,7 +70,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func quarantined(
     about id: String, environment: Environment?, bodies: Bool, limit: Int
-  ) throws(StoreError) -> [StoredQuarantine] {
+  ) throws(LedgerError) -> [StoredQuarantine] {
     guard try hasHistory() else { return [] }
     return try connection.statement(
       """
@@ -92,7 +93,7 @@ extension JournalReader {
   public func quarantined(
     through id: Int64, limit: Int, _ filter: QuarantineFilter = QuarantineFilter(),
     bodies: Bool = true
-  ) throws(StoreError) -> [StoredQuarantine] {
+  ) throws(LedgerError) -> [StoredQuarantine] {
     let statement = try connection.statement(
       """
       SELECT id, reason, is_foreign, source, notification_uuid, environment, bundle_id,
@@ -110,7 +111,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func quarantineArrivals(
     after time: Int64, through last: Int64, limit: Int
-  ) throws(StoreError) -> [(receivedAt: Int64, id: Int64)] {
+  ) throws(LedgerError) -> [(receivedAt: Int64, id: Int64)] {
     try connection.statement(
       """
       SELECT received_at_ms, id FROM quarantine
@@ -127,7 +128,7 @@ extension JournalReader {
 
     """
 
-  private func quarantineRow(_ row: Statement) throws(StoreError) -> StoredQuarantine {
+  private func quarantineRow(_ row: Statement) throws(LedgerError) -> StoredQuarantine {
     // A body that cannot be recovered is left empty: the rest is still shown, and the hash reveals
     // the damage.
     let body = try body(row.bytes(11), row.optionalInt(12)) ?? []

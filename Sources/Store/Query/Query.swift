@@ -28,7 +28,7 @@ public final class Query {
     _ limit: QueryLimit, _ row: ([QueryValue]) -> Bool
   ) throws(QueryError) {
     try mapError(
-      { (error: PlatformError) in QueryError.store(StoreError(error)) }, try limit.start())
+      QueryError.store, try limit.start())
     limit.attach(to: reader.connection.handle)
     defer {
       limit.end()

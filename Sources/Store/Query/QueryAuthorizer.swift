@@ -1,4 +1,5 @@
 import CSQLite
+import Platform
 
 /// Decides, while SQLite prepares a statement, what the statement may do (sqlite3_set_authorizer):
 /// SELECT alone, and of the data only what the views show.
@@ -45,7 +46,7 @@ final class QueryAuthorizer {
   }
 
   /// Records what the views read, for statements that `body` prepares. They must not be of a user.
-  func learn(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+  func learn(_ body: () throws(LedgerError) -> Void) throws(LedgerError) {
     isLearning = true
     defer { isLearning = false }
     try body()

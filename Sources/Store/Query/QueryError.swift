@@ -1,3 +1,5 @@
+public import Platform
+
 /// Why a query has no result. The description says what to do about it.
 public enum QueryError: Error, Sendable, Equatable {
   /// The SQL is wrong, or it asks for something that a query must not do. The text may contain
@@ -13,7 +15,7 @@ public enum QueryError: Error, Sendable, Equatable {
   case interrupted
   /// A process began to write to files that were read as files at rest.
   case filesChanged
-  case store(StoreError)
+  case store(LedgerError)
 }
 
 extension QueryError: CustomStringConvertible {

@@ -15,16 +15,16 @@ struct QueryFiles {
     self.connection = connection
   }
 
-  mutating func attachJournal() throws(StoreError) {
+  mutating func attachJournal() throws(LedgerError) {
     try attach(
       folder.journal, as: SQLView.journalSchema, applicationId: StartUp.journalApplicationId,
       known: Migrator.known)
   }
 
   /// Attaches the file that the link `entitlements.sqlite` leads to. Does nothing if there is none.
-  mutating func attachProjection() throws(StoreError) {
+  mutating func attachProjection() throws(LedgerError) {
     while let path = try projection() {
-      do throws(StoreError) {
+      do throws(LedgerError) {
         return try attach(
           path, as: SQLView.projectionSchema, applicationId: ProjectionFile.applicationId,
           known: ProjectionFile.schema)
@@ -36,11 +36,11 @@ struct QueryFiles {
   }
 
   /// The file that the link leads to, or nil if there is no link or no such file.
-  private func projection() throws(StoreError) -> String? {
+  private func projection() throws(LedgerError) -> String? {
     let link = folder.path + "/entitlements.sqlite"
     guard let resolved = realpath(link, nil) else {
       if errno == ENOENT { return nil }
-      throw StoreError(.last("follow the link \(link)"))
+      throw .last("follow the link \(link)")
     }
     defer { free(resolved) }
     return String(cString: resolved)
@@ -48,10 +48,10 @@ struct QueryFiles {
 
   private mutating func attach(
     _ path: String, as schema: String, applicationId: UInt32, known: Int
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let mode = try folder.readingMode(path)
     let identity =
-      mode == .immutable ? try mapError(StoreError.init, try FileIdentity.of(path)) : nil
+      mode == .immutable ? try FileIdentity.of(path) : nil
     // Closed before the file is attached: `requireOurs` may open the file once more.
     let check = try SQLiteConnection.open(path, mode)
     _ = try check.requireOurs(path, applicationId: applicationId, known: known)
@@ -62,7 +62,7 @@ struct QueryFiles {
   }
 
   /// The tables and views of the attached files; names in lower case.
-  func tables() throws(StoreError) -> [(schema: String, name: String)] {
+  func tables() throws(LedgerError) -> [(schema: String, name: String)] {
     var all: [(schema: String, name: String)] = []
     for schema in schemas {
       all += try connection.statement(

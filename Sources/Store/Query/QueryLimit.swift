@@ -50,8 +50,8 @@ public final class QueryLimit: Sendable {
 
   /// Starts the thread, unless it runs.
   ///
-  /// - Throws: `PlatformError.system` if the kernel refuses another thread.
-  public func start() throws(PlatformError) {
+  /// - Throws: `LedgerError.system` if the kernel refuses another thread.
+  public func start() throws(LedgerError) {
     guard state.withLock({ $0.thread == nil }) else { return }
     let thread = try Thread.start("query limit") { [self] in watch() }
     state.withLock { $0.thread = thread }

@@ -1,5 +1,5 @@
 import CSQLite
-import Platform
+public import Platform
 import Synchronization
 
 /// Runs SQL of the user over the views of a folder, with or without a running daemon. Use one per
@@ -30,9 +30,9 @@ public final class QueryReader {
 
   /// Opens the journal of a folder, and its live projection if there is one.
   ///
-  /// - Throws: `StoreError.foreign` when there is no journal, `.newer` when a schema is newer,
+  /// - Throws: `LedgerError.foreign` when there is no journal, `.newer` when a schema is newer,
   ///   otherwise what SQLite or the file system reports.
-  public static func open(_ folder: DataFolder) throws(StoreError) -> QueryReader {
+  public static func open(_ folder: DataFolder) throws(LedgerError) -> QueryReader {
     try folder.requireJournal()
     var files = QueryFiles(folder, try SQLiteConnection.open(":memory:", .read))
     try files.attachJournal()
@@ -40,7 +40,7 @@ public final class QueryReader {
     return try QueryReader(files)
   }
 
-  private init(_ files: QueryFiles) throws(StoreError) {
+  private init(_ files: QueryFiles) throws(LedgerError) {
     connection = files.connection
     atRest = files.atRest
     let handle = connection.handle
@@ -55,7 +55,7 @@ public final class QueryReader {
     authorizer = QueryAuthorizer(
       views: Set(present.map(\.name)), tables: Set(tables.map(\.name)))
     authorizer.attach(to: handle)
-    try authorizer.learn { () throws(StoreError) in
+    try authorizer.learn { () throws(LedgerError) in
       for view in present {
         _ = try connection.statement("SELECT * FROM \(view.schema).\(view.name)")
       }

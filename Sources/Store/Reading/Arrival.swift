@@ -1,3 +1,5 @@
+public import Platform
+
 extension JournalReader {
   /// What the journal says of an event without its body.
   public struct Arrival: Sendable {
@@ -13,7 +15,7 @@ extension JournalReader {
   /// The event at `seq`, or nil if there is none.
   ///
   /// - Throws: what SQLite reports.
-  public func arrival(at seq: Int64) throws(StoreError) -> Arrival? {
+  public func arrival(at seq: Int64) throws(LedgerError) -> Arrival? {
     try connection.statement(
       """
       SELECT e.seq, k.notification_type, k.subtype, e.signed_date_ms, e.received_at_ms

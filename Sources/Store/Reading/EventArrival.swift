@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// How an event came to the journal. Kept beside it, outside the hash chain, because it says
 /// nothing about a customer. Of an event that arrives in several ways, the first counts
@@ -17,7 +18,7 @@ public enum EventArrival: String, Sendable, CaseIterable {
 
   /// Writes how the event at `seq` arrived, in the SQL transaction that journals it. Posted events
   /// have no row, because almost all are.
-  func write(_ seq: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+  func write(_ seq: Int64, _ connection: SQLiteConnection) throws(LedgerError) {
     guard self != .posted else { return }
     try connection.statement("INSERT INTO arrival (seq, how) VALUES (?, ?)")
       .bind(1, seq).bind(2, rawValue).run()
@@ -28,7 +29,7 @@ extension JournalReader {
   /// How the events of a stream arrived, by seq; those that are missing were posted.
   ///
   /// - Throws: what SQLite reports.
-  public func arrivals(of key: StreamKey) throws(StoreError) -> [Int64: EventArrival] {
+  public func arrivals(of key: StreamKey) throws(LedgerError) -> [Int64: EventArrival] {
     guard try hasArrivals() else { return [:] }
     return try Self.bySeq(
       connection.statement(
@@ -43,7 +44,7 @@ extension JournalReader {
   /// How the events of a range arrived, by seq; those that are missing were posted.
   ///
   /// - Throws: what SQLite reports.
-  public func arrivals(in range: ClosedRange<Int64>) throws(StoreError) -> [Int64: EventArrival] {
+  public func arrivals(in range: ClosedRange<Int64>) throws(LedgerError) -> [Int64: EventArrival] {
     guard try hasArrivals() else { return [:] }
     return try Self.bySeq(
       connection.statement("SELECT seq, how FROM arrival WHERE seq BETWEEN ? AND ?")
@@ -51,13 +52,13 @@ extension JournalReader {
   }
 
   /// A damaged word counts as posted; `rowFaults` finds it.
-  private static func bySeq(_ statement: Statement) throws(StoreError) -> [Int64: EventArrival] {
+  private static func bySeq(_ statement: Statement) throws(LedgerError) -> [Int64: EventArrival] {
     let found = try statement.all { ($0.int(0), EventArrival(rawValue: $0.text(1)) ?? .posted) }
     return Dictionary(found, uniquingKeysWith: { $1 })
   }
 
   /// Rows with a word that no program of ours writes, as sentences for an operator.
-  func arrivalFaults(limit: Int) throws(StoreError) -> [String] {
+  func arrivalFaults(limit: Int) throws(LedgerError) -> [String] {
     guard try hasArrivals() else { return [] }
     let words = EventArrival.allCases.filter { $0 != .posted }.map { "'\($0.rawValue)'" }
     return try connection.statement(
@@ -66,7 +67,7 @@ extension JournalReader {
   }
 
   /// Whether the journal has the table of migration 4.
-  func hasArrivals() throws(StoreError) -> Bool {
+  func hasArrivals() throws(LedgerError) -> Bool {
     try hasMigration(4)
   }
 }

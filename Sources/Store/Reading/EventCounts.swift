@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// Counts events without reading their bodies, for an overview of the journal. Each call counts a
 /// range of seq, so that the caller can stop while it counts ten million events.
@@ -24,7 +25,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func hourCounts(
     from first: Int64, through last: Int64
-  ) throws(StoreError) -> [HourCount] {
+  ) throws(LedgerError) -> [HourCount] {
     try connection.statement(
       """
       SELECT e.received_at_ms / ?3 * ?3, a.environment, a.bundle_id, k.notification_type,
@@ -48,7 +49,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func lastNotification(
     of app: Int64, from first: Int64, through last: Int64
-  ) throws(StoreError) -> Int64? {
+  ) throws(LedgerError) -> Int64? {
     try connection.statement(
       """
       SELECT e.seq FROM event e CROSS JOIN stream s ON s.id = e.stream_id
@@ -61,14 +62,14 @@ extension JournalReader {
   /// The number of events, which differs from the head's seq if the journal was tampered with.
   ///
   /// - Throws: what SQLite reports.
-  public func eventCount() throws(StoreError) -> Int64 {
+  public func eventCount() throws(LedgerError) -> Int64 {
     try connection.statement("SELECT count(*) FROM event").first { $0.int(0) } ?? 0
   }
 
   /// Up to `limit` seqs greater than `seq`, ascending.
   ///
   /// - Throws: what SQLite reports.
-  public func seqs(after seq: Int64, limit: Int) throws(StoreError) -> [Int64] {
+  public func seqs(after seq: Int64, limit: Int) throws(LedgerError) -> [Int64] {
     try connection.statement("SELECT seq FROM event WHERE seq > ? ORDER BY seq LIMIT ?")
       .bind(1, seq).bind(2, Int64(limit)).all { $0.int(0) }
   }

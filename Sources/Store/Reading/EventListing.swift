@@ -1,14 +1,17 @@
+public import Platform
+
 /// Lists events by a filter.
 extension JournalReader {
   /// Up to `limit` events after a seq, and through another one, that match a filter, in order of
   /// seq. Those marked as broken or unproven are left out.
   ///
   /// - Parameter newestFirst: whether the greatest seq comes first.
-  /// - Throws: `StoreError.corrupt` when a body cannot be recovered, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` when a body cannot be recovered, otherwise what SQLite
+  ///   reports.
   public func events(
     matching filter: EventFilter, after seq: Int64, through last: Int64 = .max, limit: Int,
     newestFirst: Bool = false
-  ) throws(StoreError) -> [StoredEvent] {
+  ) throws(LedgerError) -> [StoredEvent] {
     let terms = filter.terms
     let sql =
       EventRow.select
@@ -38,7 +41,7 @@ extension JournalReader {
   /// if there is none.
   ///
   /// - Throws: what SQLite reports.
-  public func firstSeq(receivedFrom time: Int64) throws(StoreError) -> Int64 {
+  public func firstSeq(receivedFrom time: Int64) throws(LedgerError) -> Int64 {
     var low: Int64 = 1
     var high = try head().seq + 1
     while low < high {

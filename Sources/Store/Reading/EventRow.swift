@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 
 /// Reads an event from a row of SQL.
 enum EventRow {
@@ -17,7 +18,7 @@ enum EventRow {
     """
   }
 
-  static func read(_ row: Statement, _ codec: BodyCodec) throws(StoreError) -> RawEvent {
+  static func read(_ row: Statement, _ codec: BodyCodec) throws(LedgerError) -> RawEvent {
     let stored = row.bytes(12)
     // The fold reads from the name of a receipt which customer an event is about.
     let isOwn = ReceiptReference.isOf(row.optionalText(7), stored)

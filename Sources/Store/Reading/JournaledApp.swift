@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// Reads the apps of the journal and what is known of each.
 extension JournalReader {
@@ -18,7 +19,7 @@ extension JournalReader {
   /// Every app that has events, by bundle id and environment.
   ///
   /// - Throws: what SQLite reports.
-  public func apps() throws(StoreError) -> [JournaledApp] {
+  public func apps() throws(LedgerError) -> [JournaledApp] {
     try connection.statement("SELECT id, environment, bundle_id FROM app ORDER BY 3, 2").all {
       JournaledApp($0)
     }
@@ -30,7 +31,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func lastSeqs(
     afterStream id: Int64, limit: Int
-  ) throws(StoreError) -> (seqs: [Int64: Int64], next: Int64?) {
+  ) throws(LedgerError) -> (seqs: [Int64: Int64], next: Int64?) {
     let last = try lastStreamId()
     let end = id + Int64(limit)
     let found = try connection.statement(

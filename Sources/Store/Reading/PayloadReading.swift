@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// Reads events for the fold: only the columns that it uses, and without reassembling bodies.
 extension JournalReader {
@@ -14,7 +15,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func payloads(
     of key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
-  ) throws(StoreError) -> [JournaledPayload] {
+  ) throws(LedgerError) -> [JournaledPayload] {
     var all: [JournaledPayload] = []
     try forEachPayload(of: key, signedThrough: signedThrough, receivedThrough: receivedThrough) {
       all.append($0)
@@ -28,8 +29,8 @@ extension JournalReader {
   public func forEachPayload(
     of key: StreamKey, after first: Int64 = 0, through seq: Int64 = .max,
     signedThrough: Int64 = .max, receivedThrough: Int64 = .max,
-    _ body: (JournaledPayload) throws(StoreError) -> Void
-  ) throws(StoreError) {
+    _ body: (JournaledPayload) throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     try connection.statement(
       """
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body)
@@ -40,7 +41,7 @@ extension JournalReader {
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, first).bind(5, seq).bind(6, signedThrough).bind(7, receivedThrough).forEach {
-        (row) throws(StoreError) in
+        (row) throws(LedgerError) in
         try body(try codec.payload(row, of: key.originalTransactionId))
         return true
       }
@@ -54,12 +55,12 @@ extension JournalReader {
   /// A read transaction lasts for one batch and its calls of `body`. `body` must not call this
   /// function of the same reader.
   ///
-  /// - Throws: `StoreError.corrupt` when the file returns rows out of order, otherwise what SQLite
+  /// - Throws: `LedgerError.corrupt` when the file returns rows out of order, otherwise what SQLite
   ///   reports.
   public func forEachPayload(
     from first: Int64, through last: Int64,
     _ body: (StreamKey?, _ hash: [UInt8], JournaledPayload) -> Bool
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     var apps: [Int64: StreamKey] = [:]
     var next = first
     var shouldContinue = true
@@ -72,7 +73,7 @@ extension JournalReader {
         FROM event e LEFT JOIN stream s ON s.id = e.stream_id
         WHERE e.seq BETWEEN ? AND ? ORDER BY e.seq LIMIT \(Self.batchSize)
         """
-      ).bind(1, next).bind(2, last).forEach { (row) throws(StoreError) in
+      ).bind(1, next).bind(2, last).forEach { (row) throws(LedgerError) in
         var key: StreamKey?
         let id = row.optionalText(7)
         let payload = try codec.payload(row, of: id)
@@ -90,7 +91,7 @@ extension JournalReader {
   /// The key of a stream. `apps` caches the few apps by id.
   private func key(
     _ app: Int64, _ originalTransactionId: String, _ apps: inout [Int64: StreamKey]
-  ) throws(StoreError) -> StreamKey {
+  ) throws(LedgerError) -> StreamKey {
     if apps[app] == nil {
       apps[app] = try connection.statement("SELECT environment, bundle_id FROM app WHERE id = ?")
         .bind(1, app).first { row in
@@ -114,7 +115,7 @@ extension JournalReader {
   public func forEachPayload(
     ofStreams ids: ClosedRange<Int64>, through seq: Int64,
     _ body: (StreamKey, JournaledPayload) -> Void
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     var apps: [Int64: StreamKey] = [:]
     var last: (stream: Int64, key: StreamKey)?
     try connection.statement(
@@ -127,7 +128,7 @@ extension JournalReader {
       ORDER BY s.id, e.seq
       """
     ).bind(1, ids.lowerBound).bind(2, ids.upperBound).bind(3, seq).forEach {
-      (row) throws(StoreError) in
+      (row) throws(LedgerError) in
       let stream = row.int(5)
       if last?.stream != stream { last = (stream, try key(row.int(6), row.text(7), &apps)) }
       if let last {

@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// Reads when Apple posted notifications: events that came by themselves, and not because Apple was
 /// asked, an app handed them over, or the owner said something.
@@ -16,7 +17,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func postedTimes(
     _ posted: Posted = .notifications, environment: Environment, bundleId: String, limit: Int
-  ) throws(StoreError) -> [Int64] {
+  ) throws(LedgerError) -> [Int64] {
     let app = try connection.statement(
       "SELECT id FROM app WHERE environment = ? AND bundle_id = ?"
     ).bind(1, environment.rawValue).bind(2, bundleId).first { $0.int(0) }
@@ -47,7 +48,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func postedHours(
     from first: Int64, through last: Int64
-  ) throws(StoreError) -> [PostedHour] {
+  ) throws(LedgerError) -> [PostedHour] {
     try connection.statement(
       """
       SELECT a.environment, a.bundle_id, k.notification_type, min(e.received_at_ms),
@@ -70,7 +71,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func lastPosted(
     from first: Int64, through last: Int64
-  ) throws(StoreError) -> [(app: JournaledApp, receivedAt: Int64)] {
+  ) throws(LedgerError) -> [(app: JournaledApp, receivedAt: Int64)] {
     try connection.statement(
       """
       SELECT a.id, a.environment, a.bundle_id, max(e.received_at_ms)
@@ -88,7 +89,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func lastTests(
     amongLast limit: Int
-  ) throws(StoreError) -> [(app: JournaledApp, receivedAt: Int64)] {
+  ) throws(LedgerError) -> [(app: JournaledApp, receivedAt: Int64)] {
     var found: [(app: JournaledApp, receivedAt: Int64)] = []
     for app in try apps() {
       let time = try connection.statement(
@@ -111,7 +112,7 @@ extension JournalReader {
   /// the receive time of its first event. Nil if that event came in another way.
   ///
   /// - Throws: what SQLite reports.
-  public func importedAt(_ key: StreamKey) throws(StoreError) -> Int64? {
+  public func importedAt(_ key: StreamKey) throws(LedgerError) -> Int64? {
     guard try hasArrivals() else { return nil }
     return try connection.statement(
       """
@@ -125,7 +126,7 @@ extension JournalReader {
   }
 
   /// The condition on an event `e`.
-  private func isPosted() throws(StoreError) -> String {
+  private func isPosted() throws(LedgerError) -> String {
     guard try hasArrivals() else { return "e.source IN ('v2', 'v1')" }
     return "e.source IN ('v2', 'v1') AND NOT EXISTS (SELECT 1 FROM arrival r WHERE r.seq = e.seq)"
   }

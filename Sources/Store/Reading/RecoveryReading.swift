@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// Reads what a recovery needs to know of the journal. No read transaction stays open for long.
 extension JournalReader {
@@ -25,7 +26,7 @@ extension JournalReader {
   /// The seq of the event with this UUID, or nil if there is none.
   ///
   /// - Throws: what SQLite reports.
-  public func seq(notificationUUID uuid: NotificationUUID) throws(StoreError) -> Int64? {
+  public func seq(notificationUUID uuid: NotificationUUID) throws(LedgerError) -> Int64? {
     try connection.statement("SELECT seq FROM event WHERE notification_uuid = ?")
       .bind(1, uuid.bytes).first { $0.int(0) }
   }
@@ -35,7 +36,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func recovered(
     after seq: Int64, environment: Environment, bundleId: String
-  ) throws(StoreError) -> Recovered {
+  ) throws(LedgerError) -> Recovered {
     let rows = """
       FROM arrival r CROSS JOIN event e ON e.seq = r.seq JOIN stream s ON s.id = e.stream_id
         JOIN app a ON a.id = s.app_id JOIN kind k ON k.id = e.kind_id
@@ -66,7 +67,7 @@ extension JournalReader {
   public func forEachSeq(
     of environment: Environment, _ bundleId: String, in seqs: ClosedRange<Int64>,
     signed: Range<Int64>, _ body: (Int64) -> Void
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     var first = seqs.lowerBound
     while first <= seqs.upperBound {
       let last = min(seqs.upperBound, first + 50_000)
@@ -92,7 +93,7 @@ extension JournalReader {
   /// The longest time between two of the newest events, in milliseconds; 0 if there are not two.
   ///
   /// - Throws: what SQLite reports.
-  public func longestPause(amongLast count: Int) throws(StoreError) -> Int64 {
+  public func longestPause(amongLast count: Int) throws(LedgerError) -> Int64 {
     try connection.statement(
       """
       SELECT max(pause) FROM (

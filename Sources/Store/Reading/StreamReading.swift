@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// Reads the events of one stream, that is one customer's history, and the streams themselves.
 extension JournalReader {
@@ -7,10 +8,11 @@ extension JournalReader {
   /// - Parameters:
   ///   - signedThrough: the latest signed date (Apple's time), in milliseconds since 1970 UTC.
   ///   - receivedThrough: the latest receive time (our time), in milliseconds since 1970 UTC.
-  /// - Throws: `StoreError.corrupt` when a body cannot be recovered, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` when a body cannot be recovered, otherwise what SQLite
+  ///   reports.
   public func events(
     of key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
-  ) throws(StoreError) -> [StoredEvent] {
+  ) throws(LedgerError) -> [StoredEvent] {
     try connection.statement(
       EventRow.select + """
         WHERE e.stream_id = (
@@ -30,8 +32,8 @@ extension JournalReader {
   /// - Throws: what SQLite reports, and what `body` throws.
   public func forEachEvent(
     of key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max,
-    _ body: (StoredEvent, JournaledPayload) throws(StoreError) -> Void
-  ) throws(StoreError) {
+    _ body: (StoredEvent, JournaledPayload) throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     try connection.statement(
       EventRow.select(body: CopyFaults.body) + """
         WHERE e.stream_id = \(Self.streamId)
@@ -39,7 +41,7 @@ extension JournalReader {
         ORDER BY e.seq
         """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
-      .bind(4, signedThrough).bind(5, receivedThrough).forEach { (row) throws(StoreError) in
+      .bind(4, signedThrough).bind(5, receivedThrough).forEach { (row) throws(LedgerError) in
         let event = EventRow.event(row, body: [])
         let (content, parts) = try codec.payload(
           row.bytes(12), dictionary: row.optionalInt(13), source: event.source,
@@ -56,7 +58,7 @@ extension JournalReader {
   /// The seqs of a stream's events, ascending.
   ///
   /// - Throws: what SQLite reports.
-  public func seqs(of key: StreamKey) throws(StoreError) -> [Int64] {
+  public func seqs(of key: StreamKey) throws(LedgerError) -> [Int64] {
     try connection.statement(
       "SELECT seq FROM event WHERE stream_id = \(Self.streamId) ORDER BY seq"
     )
@@ -67,13 +69,13 @@ extension JournalReader {
   /// Whether a stream has a proven event after a seq.
   ///
   /// - Throws: what SQLite reports.
-  public func hasEvents(of key: StreamKey, after seq: Int64) throws(StoreError) -> Bool {
+  public func hasEvents(of key: StreamKey, after seq: Int64) throws(LedgerError) -> Bool {
     try Self.hasEvents(of: key, after: seq, connection)
   }
 
   static func hasEvents(
     of key: StreamKey, after seq: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     try connection.statement(
       """
       SELECT 1 FROM event e WHERE stream_id = \(streamId) AND seq > ? AND \(CopyFaults.isProven)
@@ -86,7 +88,7 @@ extension JournalReader {
   /// Whether a stream has a proven event up to a seq.
   ///
   /// - Throws: what SQLite reports.
-  public func hasEvents(of key: StreamKey, through seq: Int64) throws(StoreError) -> Bool {
+  public func hasEvents(of key: StreamKey, through seq: Int64) throws(LedgerError) -> Bool {
     try connection.statement(
       """
       SELECT 1 FROM event e WHERE stream_id = \(Self.streamId) AND seq <= ?
@@ -99,7 +101,7 @@ extension JournalReader {
   /// The streams that have a proven event after a seq.
   ///
   /// - Throws: what SQLite reports.
-  public func streams(withEventsAfter seq: Int64) throws(StoreError) -> [StreamKey] {
+  public func streams(withEventsAfter seq: Int64) throws(LedgerError) -> [StreamKey] {
     try connection.statement(
       """
       SELECT environment, bundle_id, original_transaction_id
@@ -119,7 +121,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func streams(
     withOriginalTransactionId id: String
-  ) throws(StoreError) -> [StreamKey] {
+  ) throws(LedgerError) -> [StreamKey] {
     try connection.statement(
       """
       SELECT environment, bundle_id FROM stream JOIN app ON app.id = stream.app_id
@@ -135,13 +137,13 @@ extension JournalReader {
   /// The key of a stream, or nil if there is no such stream or its events have no transaction.
   ///
   /// - Throws: what SQLite reports.
-  public func streamKey(_ id: Int64) throws(StoreError) -> StreamKey? {
+  public func streamKey(_ id: Int64) throws(LedgerError) -> StreamKey? {
     try Self.streamKey(id, connection)
   }
 
   static func streamKey(
     _ id: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) -> StreamKey? {
+  ) throws(LedgerError) -> StreamKey? {
     try connection.statement(
       """
       SELECT environment, bundle_id, original_transaction_id
@@ -157,8 +159,8 @@ extension JournalReader {
 
   /// The greatest id of a stream, or 0 if there is none. Ids count from 1.
   ///
-  /// - Throws: `StoreError.corrupt` when the id is impossible, otherwise what SQLite reports.
-  public func lastStreamId() throws(StoreError) -> Int64 {
+  /// - Throws: `LedgerError.corrupt` when the id is impossible, otherwise what SQLite reports.
+  public func lastStreamId() throws(LedgerError) -> Int64 {
     let id = try connection.statement("SELECT max(id) FROM stream").first { $0.int(0) } ?? 0
     // Ids are dense, and no disk has so many streams: below, sums of ids cannot overflow.
     guard id < 1 << 40 else { throw .corrupt("the last stream's id is impossibly large") }
@@ -169,7 +171,7 @@ extension JournalReader {
   /// projection folded that far.
   ///
   /// - Throws: what SQLite reports.
-  public func streamCount(through seq: Int64) throws(StoreError) -> Int64 {
+  public func streamCount(through seq: Int64) throws(LedgerError) -> Int64 {
     try connection.statement(
       """
       SELECT count(*) FROM stream s WHERE original_transaction_id IS NOT NULL

@@ -1,5 +1,5 @@
 import AppStore
-import Platform
+public import Platform
 import StrictJSON
 
 /// Under which stream a V1 event was filed.
@@ -20,7 +20,7 @@ enum V1Filing {
 
   /// Notes, when a journal is opened, from which seq on this build appends. A former build may have
   /// appended since this one did: it counted the generation and knew nothing of the second number.
-  static func start(_ connection: SQLiteConnection, head: Int64) throws(StoreError) {
+  static func start(_ connection: SQLiteConnection, head: Int64) throws(LedgerError) {
     let meta = Meta(connection: connection)
     if let known = try meta.int(.v1FiledGeneration), try meta.int(.generation) == known { return }
     try meta.set(.v1FiledFrom, head + 1)
@@ -31,7 +31,7 @@ enum V1Filing {
   static func accept(
     _ seq: Int64, _ body: [UInt8], under originalTransactionId: String?,
     _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard isFormer(body, under: originalTransactionId) else { return }
     try Meta(connection: connection).set(.v1FiledFrom, seq + 1)
   }
@@ -42,7 +42,7 @@ extension JournalReader {
   /// has opened the journal for writing.
   ///
   /// - Throws: what SQLite reports.
-  public func v1FiledFrom() throws(StoreError) -> Int64 {
+  public func v1FiledFrom() throws(LedgerError) -> Int64 {
     try Meta(connection: connection).int(.v1FiledFrom) ?? .max
   }
 
@@ -51,7 +51,7 @@ extension JournalReader {
   /// Reads all events before `v1FiledFrom`, if any of a type that only V1 has is among them.
   ///
   /// - Throws: what SQLite reports.
-  public func formerlyFiledCount() throws(StoreError) -> Int {
+  public func formerlyFiledCount() throws(LedgerError) -> Int {
     let end = min(try v1FiledFrom() - 1, try head().seq)
     let types = NotificationTypes.v1.subtracting(NotificationTypes.v2)
     let isV1 = try connection.statement("SELECT DISTINCT notification_type FROM kind")
@@ -67,7 +67,7 @@ extension JournalReader {
         LEFT JOIN stream s ON s.id = e.stream_id
         WHERE e.source = 'v1' AND e.seq BETWEEN ? AND ?
         """
-      ).bind(1, first).bind(2, min(end, first + 9_999)).all { (row) throws(StoreError) in
+      ).bind(1, first).bind(2, min(end, first + 9_999)).all { (row) throws(LedgerError) in
         guard let body = try codec.decode(row.bytes(0), dictionary: row.optionalInt(1)) else {
           return false
         }

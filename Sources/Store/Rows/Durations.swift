@@ -1,8 +1,10 @@
+public import Platform
+
 /// The configured durations of non-renewing products, as a projection has them: its present answers
 /// and its views end by them.
 enum Durations {
   /// Milliseconds by product id.
-  static func read(_ connection: SQLiteConnection) throws(StoreError) -> [String: Int64] {
+  static func read(_ connection: SQLiteConnection) throws(LedgerError) -> [String: Int64] {
     let all = try connection.statement("SELECT product_id, milliseconds FROM duration").all {
       ($0.text(0), $0.int(1))
     }
@@ -15,10 +17,10 @@ extension Projection {
   ///
   /// - Parameter durations: milliseconds by product id.
   /// - Throws: the error of `close`, or what SQLite reports. Nothing was changed then.
-  public func adopt(_ durations: [String: Int64]) throws(StoreError) {
+  public func adopt(_ durations: [String: Int64]) throws(LedgerError) {
     guard durations != self.durations else { return }
     let before = self.durations
-    try atomically { (connection, _) throws(StoreError) in
+    try atomically { (connection, _) throws(LedgerError) in
       try connection.execute("DELETE FROM duration")
       for (product, milliseconds) in durations {
         try connection.statement("INSERT INTO duration (product_id, milliseconds) VALUES (?, ?)")
@@ -40,9 +42,9 @@ extension Projection {
   /// Evaluates the answers that the time has changed, at most `limit` of them, by the clock.
   ///
   /// - Returns: how many there were.
-  /// - Throws: the error of `close`, `StoreError.corrupt` when a row is damaged, otherwise what
+  /// - Throws: the error of `close`, `LedgerError.corrupt` when a row is damaged, otherwise what
   ///   SQLite reports. Nothing was changed then.
-  public func evaluateDue(limit: Int) throws(StoreError) -> Int {
+  public func evaluateDue(limit: Int) throws(LedgerError) -> Int {
     let now = clock()
     let connection = try connection()
     let due = try connection.statement(
@@ -50,11 +52,11 @@ extension Projection {
       SELECT \(RowReading.Layout.own.columns) FROM entitlement e
       WHERE e.answer_until_ms <= ? ORDER BY e.answer_until_ms LIMIT ?
       """
-    ).bind(1, now).bind(2, Int64(limit)).all { (row) throws(StoreError) in
+    ).bind(1, now).bind(2, Int64(limit)).all { (row) throws(LedgerError) in
       try reading.stored(row)
     }
     guard !due.isEmpty else { return 0 }
-    try atomically { (connection, _) throws(StoreError) in
+    try atomically { (connection, _) throws(LedgerError) in
       evaluatedAt = max(evaluatedAt, now)
       for row in due {
         let answer = try answer(of: row.projected.row, row.app, at: now)
@@ -73,7 +75,7 @@ extension Projection {
   /// When the next answer changes, milliseconds since 1970; nil: never.
   ///
   /// - Throws: the error of `close`, or what SQLite reports.
-  public func nextDue() throws(StoreError) -> Int64? {
+  public func nextDue() throws(LedgerError) -> Int64? {
     // The condition is that of the index, without which all rows would be read.
     try connection().statement(
       "SELECT min(answer_until_ms) FROM entitlement WHERE answer_until_ms IS NOT NULL"

@@ -1,6 +1,6 @@
 public import AppStore
 public import Entitlements
-import Platform
+public import Platform
 
 /// Lists and counts of what rows answer at a time. They cost what they return: the present answers
 /// are in indexes, and those that the time has changed since they were evaluated are corrected.
@@ -37,25 +37,25 @@ extension ProjectionReader {
   /// - Parameters:
   ///   - now: milliseconds since 1970.
   ///   - durations: milliseconds that non-renewing products last, by product id.
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
     _ filter: Filter, at now: Int64, durations: [String: Int64], after key: StreamKey?, limit: Int
-  ) throws(StoreError) -> [ProjectedRow] {
+  ) throws(LedgerError) -> [ProjectedRow] {
     let candidates: AnyCandidates
     if let token = filter.appAccountToken {
-      candidates = { (last, limit) throws(StoreError) in
+      candidates = { (last, limit) throws(LedgerError) in
         try self.rows(.appAccountToken, token, after: last, limit, .since(now))
       }
     } else if let id = filter.appTransactionId {
-      candidates = { (last, limit) throws(StoreError) in
+      candidates = { (last, limit) throws(LedgerError) in
         try self.rows(.appTransactionId, id, after: last, limit, .since(now))
       }
     } else if try isEvaluated(by: now) {
-      candidates = { (last, limit) throws(StoreError) in
+      candidates = { (last, limit) throws(LedgerError) in
         try self.answering(filter, at: now, durations, after: last, limit)
       }
     } else {
-      candidates = { (last, limit) throws(StoreError) in
+      candidates = { (last, limit) throws(LedgerError) in
         try self.all(after: last, max(50, limit), self.row(.since(now)))
       }
     }
@@ -73,11 +73,11 @@ extension ProjectionReader {
     return Array(found.prefix(limit))
   }
 
-  private typealias AnyCandidates = (StreamKey?, Int) throws(StoreError) -> [ProjectedRow]
+  private typealias AnyCandidates = (StreamKey?, Int) throws(LedgerError) -> [ProjectedRow]
 
   /// Whether the clock was never later than this when answers were evaluated. After the clock was
   /// set back the columns may be ahead of it, and all rows are evaluated.
-  private func isEvaluated(by now: Int64) throws(StoreError) -> Bool {
+  private func isEvaluated(by now: Int64) throws(LedgerError) -> Bool {
     try Meta(connection: connection).int(.evaluatedAt) ?? .min <= now
   }
 
@@ -92,7 +92,7 @@ extension ProjectionReader {
   private func answering(
     _ filter: Filter, at now: Int64, _ durations: [String: Int64], after key: StreamKey?,
     _ limit: Int
-  ) throws(StoreError) -> [ProjectedRow] {
+  ) throws(LedgerError) -> [ProjectedRow] {
     let due = try due(at: now)
     let dueIds = Set(due.map(\.id))
     var found = due.filter { row in
@@ -122,7 +122,7 @@ extension ProjectionReader {
   private func candidates(
     _ product: Int64, _ status: Int64, _ app: AppKey, after key: StreamKey?,
     _ limit: Int
-  ) throws(StoreError) -> [Candidate] {
+  ) throws(LedgerError) -> [Candidate] {
     // Of two rows with one original transaction id the app decides which comes first.
     let isAfter = key.map { $0 < StreamKey(app, $0.originalTransactionId) } ?? true
     return try connection.statement(
@@ -136,23 +136,23 @@ extension ProjectionReader {
       .bind(4, Int64(limit)).all { (StreamKey(app, $0.text(0)), $0.int(1)) }
   }
 
-  private func apps() throws(StoreError) -> [(AppKey, Int64)] {
+  private func apps() throws(LedgerError) -> [(AppKey, Int64)] {
     try connection.statement("SELECT environment, bundle_id, id FROM app").all {
       (AppKey(environment: Environment(rawValue: $0.text(0)), bundleId: $0.text(1)), $0.int(2))
     }
   }
 
   /// Those of an app that have this product id; of all if it is nil.
-  private func products(_ productId: String?, of app: Int64) throws(StoreError) -> [Int64] {
+  private func products(_ productId: String?, of app: Int64) throws(LedgerError) -> [Int64] {
     try connection.statement(
       "SELECT id FROM product WHERE app_id = ?1 AND (product_id = ?2 OR ?2 IS NULL)"
     ).bind(1, app).bind(2, productId).all { $0.int(0) }
   }
 
   /// The rows whose answer has changed since it was evaluated.
-  private func due(at now: Int64) throws(StoreError) -> [RowReading.Stored] {
+  private func due(at now: Int64) throws(LedgerError) -> [RowReading.Stored] {
     try connection.statement(Self.select + "WHERE e.answer_until_ms <= ?").bind(1, now)
-      .all { (row) throws(StoreError) in try reading.stored(row) }
+      .all { (row) throws(LedgerError) in try reading.stored(row) }
   }
 
   // MARK: Counts
@@ -194,14 +194,14 @@ extension ProjectionReader {
   /// - Parameters:
   ///   - now: milliseconds since 1970.
   ///   - durations: milliseconds that non-renewing products last, by product id.
-  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
-  public func counts(at now: Int64, durations: [String: Int64]) throws(StoreError) -> Counts {
+  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func counts(at now: Int64, durations: [String: Int64]) throws(LedgerError) -> Counts {
     var counts = Counts(at: now)
     counts.foldedThrough = try foldedThrough()
     let isEvaluated = try isEvaluated(by: now)
     let statement = try connection.statement(isEvaluated ? Self.present : Self.evaluated)
     if !isEvaluated { statement.bind(1, now) }
-    try statement.forEach { (row) throws(StoreError) in
+    try statement.forEach { (row) throws(LedgerError) in
       let app = try reading.values.app(row.int(0))
       counts.add(StreamKey(app, ""), StoredStatus.with(id: row.int(1))?.status, row.int(2))
       return true
@@ -217,7 +217,7 @@ extension ProjectionReader {
       SELECT app_id, count(*) FROM entitlement INDEXED BY entitlement_broken
       WHERE broken IS NOT NULL GROUP BY app_id
       """
-    ).forEach { (row) throws(StoreError) in
+    ).forEach { (row) throws(LedgerError) in
       let app = try reading.values.app(row.int(0))
       counts.broken[.init(environment: app.environment, bundleId: app.bundleId)] = row.int(1)
       return true

@@ -1,13 +1,14 @@
 public import AppStore
 import Entitlements
+public import Platform
 
 /// Checks one row with everything that leads to it.
 extension ProjectionReader {
   /// Whether a stream has a row. If it has, the row has its checksum, its state can be read, its
   /// present answer is that of its spans, and all indexes have it.
   ///
-  /// - Throws: `StoreError.corrupt` when it is damaged, otherwise what SQLite reports.
-  public func isIndexed(_ key: StreamKey) throws(StoreError) -> Bool {
+  /// - Throws: `LedgerError.corrupt` when it is damaged, otherwise what SQLite reports.
+  public func isIndexed(_ key: StreamKey) throws(LedgerError) -> Bool {
     guard let (stored, stream) = try stored(key) else { return false }
     // Reads ask memory whether a row was succeeded, so that nothing else may read this page.
     _ = try isPredecessor(key.originalTransactionId)
@@ -37,7 +38,7 @@ extension ProjectionReader {
 
   private func check(
     _ answer: RowReading.Answer, of stored: RowReading.Stored, _ stream: FoldedStream
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     // After a change of configured durations the answer is due, and says nothing.
     guard answer.until.map({ $0 > answer.from }) ?? true else { return }
     let durations = try Durations.read(connection)
@@ -50,7 +51,7 @@ extension ProjectionReader {
   /// What the view says of the streams that it replaced.
   private func check(
     _ predecessors: [Predecessor], of stored: RowReading.Stored
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     for predecessor in predecessors {
       let isFound = try connection.statement(
         """
@@ -65,7 +66,7 @@ extension ProjectionReader {
   }
 
   /// The index by which it is found what time alone changes.
-  private func checkTurns(of stored: RowReading.Stored) throws(StoreError) {
+  private func checkTurns(of stored: RowReading.Stored) throws(LedgerError) {
     let row = stored.projected.row
     for span in row.spans.indices where row.isTurn(span) {
       let isFound = try connection.statement(
@@ -80,7 +81,7 @@ extension ProjectionReader {
 
   private func require(
     _ condition: String, _ one: Int64, _ other: Int64, _ row: RowReading.Stored
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let isFound = try connection.statement(
       "SELECT 1 FROM entitlement \(condition) AND original_transaction_id = ?3 AND id = ?4"
     ).bind(1, one).bind(2, other).bind(3, row.projected.key.originalTransactionId).bind(4, row.id)
@@ -90,11 +91,11 @@ extension ProjectionReader {
 
   private func stored(
     _ key: StreamKey
-  ) throws(StoreError) -> (RowReading.Stored, FoldedStream)? {
+  ) throws(LedgerError) -> (RowReading.Stored, FoldedStream)? {
     guard let app = try reading.values.id(of: AppKey(key), adding: false) else { return nil }
     return try connection.statement(
       Self.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
-    ).bind(1, key.originalTransactionId).bind(2, app).first { (row) throws(StoreError) in
+    ).bind(1, key.originalTransactionId).bind(2, app).first { (row) throws(LedgerError) in
       let stored = try reading.stored(row, withState: true)
       return (stored, try unpacked(stored))
     }

@@ -66,11 +66,11 @@ struct RowReading {
 
   /// The row that a statement stands at.
   ///
-  /// - Throws: `StoreError.corrupt` when the row does not have its checksum, otherwise what SQLite
+  /// - Throws: `LedgerError.corrupt` when the row does not have its checksum, otherwise what SQLite
   ///   reports.
   func stored(
     _ row: Statement, _ spans: WantedSpans = .all, withState: Bool = false
-  ) throws(StoreError) -> Stored {
+  ) throws(LedgerError) -> Stored {
     let (id, app) = (row.int(0), row.int(1))
     let key = StreamKey(try values.app(app), row.text(2))
     var found = Self.columns(row)
@@ -122,7 +122,7 @@ struct RowReading {
   private func readSpans(
     of id: Int64, _ wanted: WantedSpans, _ sums: [RowSums.Span], _ ids: EntitlementRow.LastIds,
     into row: inout EntitlementRow
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     var range = sums.indices
     var isAll = false
     switch wanted {
@@ -143,9 +143,9 @@ struct RowReading {
         commitment_period, commitment_periods, commitment_ends_at_ms, is_turn
       FROM entitlement_span WHERE entitlement_id = ? AND from_ms >= ? ORDER BY from_ms
       """
-    ).bind(1, id).bind(2, sums[start].from).forEach { (span) throws(StoreError) in
+    ).bind(1, id).bind(2, sums[start].from).forEach { (span) throws(LedgerError) in
       let product = try values.product(span.int(2))
-      let offer = try span.optionalInt(10).map { (id) throws(StoreError) in try values.offer(id) }
+      let offer = try span.optionalInt(10).map { (id) throws(LedgerError) in try values.offer(id) }
       guard index < sums.count, Self.sum(span, product.sum, offer?.sum) == sums[index] else {
         throw .corrupt("a span of a row")
       }
@@ -181,7 +181,7 @@ struct RowReading {
 
   private static func span(
     _ span: Statement, _ product: SharedValues.Product
-  ) throws(StoreError) -> EntitlementRow.Span {
+  ) throws(LedgerError) -> EntitlementRow.Span {
     guard let stored = StoredStatus.with(id: span.int(1)) else {
       throw .corrupt("the status of a span")
     }

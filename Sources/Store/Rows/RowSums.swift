@@ -127,8 +127,8 @@ extension RowSums {
     return bytes
   }
 
-  /// - Throws: `StoreError.corrupt` if these are not encoded spans.
-  static func spans(decoding bytes: [UInt8]) throws(StoreError) -> [Span] {
+  /// - Throws: `LedgerError.corrupt` if these are not encoded spans.
+  static func spans(decoding bytes: [UInt8]) throws(LedgerError) -> [Span] {
     var rest = bytes[...]
     var spans: [Span] = []
     var last = Int64.min

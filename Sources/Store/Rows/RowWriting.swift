@@ -1,6 +1,6 @@
 import AppStore
 import Entitlements
-import Platform
+public import Platform
 
 /// Writes rows and their spans. Within `commit`, or within another SQL transaction.
 extension Projection {
@@ -10,12 +10,12 @@ extension Projection {
   ///   - reference: the row to overwrite; nil if the stream has none yet.
   ///   - now: the current time, milliseconds since 1970.
   /// - Returns: the reference for the next write of this row.
-  /// - Throws: `StoreError.corrupt` when the row to overwrite is missing, otherwise what SQLite
+  /// - Throws: `LedgerError.corrupt` when the row to overwrite is missing, otherwise what SQLite
   ///   reports.
   @discardableResult
   public func write(
     _ packed: PackedStream, over reference: RowReference?, at now: Int64
-  ) throws(StoreError) -> RowReference {
+  ) throws(LedgerError) -> RowReference {
     let (connection, projected) = (try connection(), packed.projected)
     guard let app = try reading.values.id(of: AppKey(projected.key), adding: true) else {
       throw .corrupt("the app of a row is missing")
@@ -47,7 +47,7 @@ extension Projection {
   /// What a row answers at a time, as columns; nil if it has no span.
   func answer(
     of row: EntitlementRow, _ app: Int64, at time: Int64
-  ) throws(StoreError) -> RowReading.Answer? {
+  ) throws(LedgerError) -> RowReading.Answer? {
     guard let current = row.current(at: time, durations: durations) else { return nil }
     return RowReading.Answer(
       status: StoredStatus.id(of: current.status, givesAccess: current.givesAccess),
@@ -58,8 +58,8 @@ extension Projection {
   private func writeRow(
     _ packed: PackedStream, _ app: Int64, _ answer: RowReading.Answer?,
     over reference: RowReference?, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Int64 {
-    func run(_ sql: String) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Int64 {
+    func run(_ sql: String) throws(LedgerError) -> Bool {
       let (projected, statement) = (packed.projected, try connection.statement(sql))
       statement.bind(1, reference?.id).bind(2, app).bind(3, projected.key.originalTransactionId)
         .bind(4, answer?.status).bind(5, answer?.product).bind(6, projected.broken)
@@ -119,7 +119,7 @@ extension Projection {
   private func writeSpans(
     of id: Int64, _ packed: PackedStream, _ app: Int64, replacing before: [RowSums.Span],
     _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let (row, spans) = (packed.projected.row, packed.sums.spans)
     let ids = row.lastIds
     var old = before[...]
@@ -144,7 +144,7 @@ extension Projection {
 
   private func delete(
     _ span: RowSums.Span, of id: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try connection.statement(
       "DELETE FROM entitlement_span WHERE entitlement_id = ? AND from_ms = ?"
     ).bind(1, id).bind(2, span.from).run()
@@ -154,10 +154,10 @@ extension Projection {
   private func write(
     _ span: Int, of row: EntitlementRow, _ ids: EntitlementRow.LastIds, _ id: Int64, _ app: Int64,
     _ sql: String, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     let product = try reading.values.id(of: row.product(of: span), app: app)
     let offer = try row.spans[span].purchase.flatMap { row.purchases[$0].offer }
-      .map { (offer) throws(StoreError) in try reading.values.id(of: offer) }
+      .map { (offer) throws(LedgerError) in try reading.values.id(of: offer) }
     let statement = try connection.statement(sql)
     var binder = ColumnBinder(statement: statement, index: 2)
     row.visitSpan(span, ids, product: product, offer: offer, &binder)
@@ -181,7 +181,7 @@ extension Projection {
 
   private func writeIds(
     _ new: [[String]], replacing old: [[String]]?, of id: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     for (index, list) in (old ?? []).enumerated() {
       for value in list where !new[index].contains(where: { ByteSearch.areEqual($0, value) }) {
         try connection.statement(
@@ -201,7 +201,7 @@ extension Projection {
   private func write(
     _ new: [Predecessor], replacing old: [Predecessor], of key: StreamKey, _ app: Int64,
     _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     for predecessor in old {
       try connection.statement(
         "DELETE FROM predecessor WHERE original_transaction_id = ? AND app_id = ? AND successor = ?"

@@ -54,7 +54,7 @@ final class SharedValues {
 
   // MARK: By id
 
-  func app(_ id: Int64) throws(StoreError) -> AppKey {
+  func app(_ id: Int64) throws(LedgerError) -> AppKey {
     if let app = apps[id] { return app }
     let found = try connection.statement("SELECT environment, bundle_id FROM app WHERE id = ?")
       .bind(1, id).first {
@@ -66,7 +66,7 @@ final class SharedValues {
   }
 
   /// A product and its sum.
-  func product(_ id: Int64) throws(StoreError) -> Stored<Product> {
+  func product(_ id: Int64) throws(LedgerError) -> Stored<Product> {
     if let product = products[id] { return product }
     let found = try connection.statement(
       "SELECT product_id, product_type, subscription_group_id, ownership FROM product WHERE id = ?"
@@ -82,7 +82,7 @@ final class SharedValues {
   }
 
   /// An offer and its sum.
-  func offer(_ id: Int64) throws(StoreError) -> Stored<Purchase.Offer> {
+  func offer(_ id: Int64) throws(LedgerError) -> Stored<Purchase.Offer> {
     if let offer = offers[id] { return offer }
     let found = try connection.statement(
       "SELECT type, identifier, discount_type, period FROM offer WHERE id = ?"
@@ -100,7 +100,7 @@ final class SharedValues {
   // MARK: Ids
 
   /// The id of an app; nil if it has none and `adding` is false.
-  func id(of app: AppKey, adding: Bool) throws(StoreError) -> Int64? {
+  func id(of app: AppKey, adding: Bool) throws(LedgerError) -> Int64? {
     if let id = appIds[app] { return id }
     var id = try connection.statement("SELECT id FROM app WHERE environment = ? AND bundle_id = ?")
       .bind(1, app.environment.rawValue).bind(2, app.bundleId).first { $0.int(0) }
@@ -114,14 +114,14 @@ final class SharedValues {
   }
 
   /// The id of a product, added if it is new.
-  func id(of product: Product, app: Int64) throws(StoreError) -> Int64 {
+  func id(of product: Product, app: Int64) throws(LedgerError) -> Int64 {
     if let last = lastProduct, last.app == app, last.product.isSame(as: product) { return last.id }
     let id = try knownId(of: product, app)
     lastProduct = (product, app, id)
     return id
   }
 
-  private func knownId(of product: Product, _ app: Int64) throws(StoreError) -> Int64 {
+  private func knownId(of product: Product, _ app: Int64) throws(LedgerError) -> Int64 {
     let texts = [product.productId, product.type, product.subscriptionGroupId, product.ownership]
     let key = Self.key(app, texts)
     if let id = ids[key] { return id }
@@ -147,7 +147,7 @@ final class SharedValues {
   }
 
   /// The id of an offer, added if it is new.
-  func id(of offer: Purchase.Offer) throws(StoreError) -> Int64 {
+  func id(of offer: Purchase.Offer) throws(LedgerError) -> Int64 {
     let texts = [offer.identifier, offer.discountType, offer.period]
     let key = Self.key(offer.type, texts)
     if let id = ids[key] { return id }

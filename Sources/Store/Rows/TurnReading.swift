@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// When time alone may change the answer of a row.
 public struct ProjectedTurn: Sendable, Equatable {
@@ -18,7 +19,7 @@ extension ProjectionReader {
   /// - Throws: what SQLite reports.
   public func turns(
     after time: Int64, through last: Int64, limit: Int
-  ) throws(StoreError) -> [ProjectedTurn] {
+  ) throws(LedgerError) -> [ProjectedTurn] {
     try connection.statement(Self.turns).bind(1, time).bind(2, last)
       .bind(3, Int64(limit)).all { row in
         ProjectedTurn(

@@ -1,3 +1,5 @@
+public import Platform
+
 /// Proves what a copy follows: that Apple signed it, and that its columns say what it says (T4 of
 /// `SharedJournal`). Used on the thread that follows.
 public struct FollowedProof {
@@ -24,7 +26,7 @@ public struct CopyFaults: Sendable, Equatable {
 
   public static let none = CopyFaults()
 
-  static func read(_ connection: SQLiteConnection) throws(StoreError) -> CopyFaults {
+  static func read(_ connection: SQLiteConnection) throws(LedgerError) -> CopyFaults {
     try connection.statement(
       """
       SELECT (SELECT count(*) FROM broken_event), (SELECT count(*) FROM unproven_event),
@@ -45,13 +47,13 @@ public struct CopyFaults: Sendable, Equatable {
 
 extension Journal {
   /// Marks an event that was followed as broken.
-  func markBroken(_ seq: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+  func markBroken(_ seq: Int64, _ connection: SQLiteConnection) throws(LedgerError) {
     try connection.statement("INSERT INTO broken_event (seq) VALUES (?)").bind(1, seq).run()
     try readFaults(connection)
   }
 
   /// Marks an event that was followed as unproven.
-  func markUnproven(_ seq: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+  func markUnproven(_ seq: Int64, _ connection: SQLiteConnection) throws(LedgerError) {
     try connection.statement("INSERT INTO unproven_event (seq) VALUES (?)").bind(1, seq).run()
     try readFaults(connection)
   }
@@ -62,18 +64,18 @@ extension Journal {
   ///   removed.
   /// - Throws: what `discard` throws, and what SQLite reports.
   public func proveAgain(
-    discardingRows discard: () throws(StoreError) -> Void
-  ) throws(StoreError) {
+    discardingRows discard: () throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     guard let followedProof, faults.unprovenEvents + faults.skippedNotes > 0 else { return }
-    try transact { (connection) throws(StoreError) in try applySkipped(.unproven, connection) }
+    try transact { (connection) throws(LedgerError) in try applySkipped(.unproven, connection) }
     let marked = try connection().statement(
       EventRow.select + "WHERE e.seq IN (SELECT seq FROM unproven_event) ORDER BY e.seq"
-    ).all { (row) throws(StoreError) in try EventRow.read(row, codec).event }
+    ).all { (row) throws(LedgerError) in try EventRow.read(row, codec).event }
     let unproven = followedProof.unproven(marked)
     let proven = marked.map(\.seq).filter { !unproven.contains($0) }
     guard !proven.isEmpty else { return }
     try discard()
-    try transact { (connection) throws(StoreError) in
+    try transact { (connection) throws(LedgerError) in
       for seq in proven {
         try connection.statement("DELETE FROM unproven_event WHERE seq = ?").bind(1, seq).run()
       }
@@ -81,7 +83,7 @@ extension Journal {
     }
   }
 
-  func readFaults(_ connection: SQLiteConnection) throws(StoreError) {
+  func readFaults(_ connection: SQLiteConnection) throws(LedgerError) {
     faults = try CopyFaults.read(connection)
   }
 }
@@ -90,15 +92,15 @@ extension JournalReader {
   /// What this copy followed and does not take for what it says.
   ///
   /// - Throws: what SQLite reports.
-  public func faults() throws(StoreError) -> CopyFaults { try CopyFaults.read(connection) }
+  public func faults() throws(LedgerError) -> CopyFaults { try CopyFaults.read(connection) }
 
   /// The events of a range that are marked as broken, and those that are marked as unproven.
   ///
   /// - Throws: what SQLite reports.
   public func faultySeqs(
     in range: ClosedRange<Int64>
-  ) throws(StoreError) -> (broken: Set<Int64>, unproven: Set<Int64>) {
-    func seqs(_ table: String) throws(StoreError) -> Set<Int64> {
+  ) throws(LedgerError) -> (broken: Set<Int64>, unproven: Set<Int64>) {
+    func seqs(_ table: String) throws(LedgerError) -> Set<Int64> {
       Set(
         try connection.statement("SELECT seq FROM \(table) WHERE seq BETWEEN ? AND ?")
           .bind(1, range.lowerBound).bind(2, range.upperBound).all { $0.int(0) })
@@ -107,7 +109,7 @@ extension JournalReader {
   }
 
   /// Gives a journal to which no writer has applied migration 9 its tables, without a row.
-  func standInForFaults() throws(StoreError) {
+  func standInForFaults() throws(LedgerError) {
     guard try !hasMigration(9) else { return }
     try connection.execute(
       """

@@ -7,11 +7,11 @@ struct FileHeader {
   let name: String
   private let bytes: [UInt8]
 
-  static func read(_ path: String) throws(StoreError) -> FileHeader {
+  static func read(_ path: String) throws(LedgerError) -> FileHeader {
     let name = path.split(separator: "/").last.map { String($0) } ?? path
     return FileHeader(
       name: name,
-      bytes: try mapError(StoreError.init, try DurableFile.read(path, limit: 100)))
+      bytes: try DurableFile.read(path, limit: 100))
   }
 
   /// Whether the file is in WAL mode.
@@ -26,8 +26,8 @@ struct FileHeader {
   /// - Parameters:
   ///   - applicationId: the application_id that the file must have.
   ///   - known: the newest schema that this program knows.
-  /// - Throws: `StoreError.foreign` for another file, `.newer` for a newer schema.
-  func check(applicationId: UInt32, known: Int) throws(StoreError) {
+  /// - Throws: `LedgerError.foreign` for another file, `.newer` for a newer schema.
+  func check(applicationId: UInt32, known: Int) throws(LedgerError) {
     guard !bytes.isEmpty else { throw .foreign("\(name) is empty") }
     guard bytes.count == 100, bytes.starts(with: Array("SQLite format 3\0".utf8)) else {
       throw .foreign("\(name) is not an SQLite file")
@@ -56,17 +56,17 @@ extension SQLiteConnection {
   /// confirm the application_id are the bytes read, to say what the file is instead.
   ///
   /// - Returns: the number of the schema.
-  /// - Throws: `StoreError.foreign` for another file, `.newer` for a schema newer than `known`,
+  /// - Throws: `LedgerError.foreign` for another file, `.newer` for a schema newer than `known`,
   ///   otherwise what SQLite or the file system reports.
-  func requireOurs(_ path: String, applicationId: UInt32, known: Int) throws(StoreError) -> Int {
+  func requireOurs(_ path: String, applicationId: UInt32, known: Int) throws(LedgerError) -> Int {
     let found: (applicationId: Int64?, version: Int64?)
-    do throws(StoreError) {
+    do throws(LedgerError) {
       found = (
         try statement("PRAGMA application_id").first { $0.int(0) },
         try statement("PRAGMA user_version").first { $0.int(0) }
       )
     } catch {
-      if case .corrupt = error {
+      if error.code == .corrupt {
         try FileHeader.read(path).check(applicationId: applicationId, known: known)
       }
       throw error

@@ -1,3 +1,5 @@
+import Platform
+
 /// The table `meta`, in which a journal or a projection describes itself.
 struct Meta {
   enum Key: String {
@@ -38,29 +40,29 @@ struct Meta {
 
   let connection: SQLiteConnection
 
-  func int(_ key: Key) throws(StoreError) -> Int64? {
+  func int(_ key: Key) throws(LedgerError) -> Int64? {
     try connection.statement("SELECT value FROM meta WHERE key = ?").bind(1, key.rawValue)
       .first { $0.int(0) }
   }
 
-  func bytes(_ key: Key) throws(StoreError) -> [UInt8]? {
+  func bytes(_ key: Key) throws(LedgerError) -> [UInt8]? {
     try connection.statement("SELECT value FROM meta WHERE key = ?").bind(1, key.rawValue)
       .first { $0.bytes(0) }
   }
 
-  func remove(_ key: Key) throws(StoreError) {
+  func remove(_ key: Key) throws(LedgerError) {
     try connection.statement("DELETE FROM meta WHERE key = ?").bind(1, key.rawValue).run()
   }
 
-  func set(_ key: Key, _ value: Int64) throws(StoreError) {
+  func set(_ key: Key, _ value: Int64) throws(LedgerError) {
     try upsert(key).bind(2, value).run()
   }
 
-  func set(_ key: Key, _ value: [UInt8]) throws(StoreError) {
+  func set(_ key: Key, _ value: [UInt8]) throws(LedgerError) {
     try upsert(key).bind(2, value).run()
   }
 
-  private func upsert(_ key: Key) throws(StoreError) -> Statement {
+  private func upsert(_ key: Key) throws(LedgerError) -> Statement {
     try connection.statement(
       """
       INSERT INTO meta (key, value) VALUES (?, ?)
@@ -70,7 +72,7 @@ struct Meta {
   }
 
   /// What the rows of a projection were folded by. Only for a projection.
-  func identity() throws(StoreError) -> ProjectionIdentity {
+  func identity() throws(LedgerError) -> ProjectionIdentity {
     ProjectionIdentity(
       foldVersion: Int(try int(.foldVersion) ?? 0),
       fingerprint: String(decoding: try bytes(.fingerprint) ?? [], as: UTF8.self),

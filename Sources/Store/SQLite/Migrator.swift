@@ -1,4 +1,5 @@
 import Migrations
+import Platform
 import SignedData
 
 /// Migrates a journal to the schema of this program. Migrations only go forward.
@@ -8,9 +9,9 @@ enum Migrator {
 
   /// Compares the applied migrations with those of this program. Writes nothing.
   ///
-  /// - Throws: `StoreError.newer` for a newer schema, `.frozenMigration` when an applied migration
+  /// - Throws: `LedgerError.newer` for a newer schema, `.frozenMigration` when an applied migration
   ///   differs from that of this program.
-  static func check(_ connection: SQLiteConnection) throws(StoreError) {
+  static func check(_ connection: SQLiteConnection) throws(LedgerError) {
     let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
     guard version <= known else { throw .newer(found: version, known: known) }
     let applied = try connection.statement("SELECT number, sha256 FROM migration ORDER BY number")
@@ -28,11 +29,11 @@ enum Migrator {
   /// - Parameter now: milliseconds since 1970 UTC.
   static func apply(
     _ connection: SQLiteConnection, through last: Int = known, now: Int64
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
     for migration in Migrations.journal
     where migration.number > version && migration.number <= last {
-      try connection.atomically { () throws(StoreError) in
+      try connection.atomically { () throws(LedgerError) in
         try connection.execute(String(decoding: migration.sql, as: UTF8.self))
         try connection.execute("PRAGMA user_version = \(migration.number)")
         try connection.statement(

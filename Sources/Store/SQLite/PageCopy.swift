@@ -1,4 +1,5 @@
 import CSQLite
+import Platform
 
 /// An online copy of the pages of one SQLite file to another (sqlite.org/c3ref/backup_finish.html).
 ///
@@ -13,7 +14,7 @@ struct PageCopy: ~Copyable {
   ///   - target: has an empty file and no open transaction.
   static func begin(
     from source: SQLiteConnection, to target: SQLiteConnection
-  ) throws(StoreError) -> PageCopy {
+  ) throws(LedgerError) -> PageCopy {
     guard let handle = sqlite3_backup_init(target.handle, "main", source.handle, "main") else {
       throw .of(sqlite3_errcode(target.handle), String(cString: sqlite3_errmsg(target.handle)))
     }
@@ -28,7 +29,7 @@ struct PageCopy: ~Copyable {
   /// Copies up to `pages` further pages.
   ///
   /// - Returns: whether pages remain to be copied.
-  mutating func step(_ pages: Int32) throws(StoreError) -> Bool {
+  mutating func step(_ pages: Int32) throws(LedgerError) -> Bool {
     let code = sqlite3_backup_step(handle, pages)
     guard code == SQLITE_OK || code == SQLITE_DONE else {
       throw .of(code, String(cString: sqlite3_errstr(code)))

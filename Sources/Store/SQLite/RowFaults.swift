@@ -1,4 +1,5 @@
 import Migrations
+public import Platform
 
 /// Checks the rows beside the events, which the hash chain does not cover.
 extension JournalReader {
@@ -8,7 +9,7 @@ extension JournalReader {
   /// all events.
   ///
   /// - Throws: what SQLite reports.
-  public func rowFaults() throws(StoreError) -> [String] {
+  public func rowFaults() throws(LedgerError) -> [String] {
     try beginSnapshot()
     defer { endSnapshot() }
     return try referenceFaults() + unusedRowFaults() + redeliveryFaults()
@@ -20,14 +21,14 @@ extension JournalReader {
   private static let limit = 100
 
   /// Rows that refer to a row that is missing (sqlite.org/pragma.html#pragma_foreign_key_check).
-  private func referenceFaults() throws(StoreError) -> [String] {
+  private func referenceFaults() throws(LedgerError) -> [String] {
     try connection.statement("SELECT * FROM pragma_foreign_key_check LIMIT \(Self.limit)").all {
       "\($0.text(0)) \($0.int(1)) refers to a row of \($0.text(2)) that is missing"
     }
   }
 
   /// Rows are made with the first event that needs them and are never removed.
-  private func unusedRowFaults() throws(StoreError) -> [String] {
+  private func unusedRowFaults() throws(LedgerError) -> [String] {
     let queries = [
       ("SELECT id FROM app WHERE id NOT IN (SELECT app_id FROM stream)", "app", "has no stream"),
       (
@@ -51,7 +52,7 @@ extension JournalReader {
     return faults
   }
 
-  private func redeliveryFaults() throws(StoreError) -> [String] {
+  private func redeliveryFaults() throws(LedgerError) -> [String] {
     guard try hasHistory() else { return [] }
     return try connection.statement(
       """
@@ -63,7 +64,7 @@ extension JournalReader {
 
   // MARK: What the journal says of itself
 
-  private func metaFaults() throws(StoreError) -> [String] {
+  private func metaFaults() throws(LedgerError) -> [String] {
     let found = try connection.statement(
       "SELECT key, typeof(value), length(value), CASE typeof(value) WHEN 'integer' THEN value END"
         + " FROM meta"
@@ -100,7 +101,7 @@ extension JournalReader {
   }
 
   /// Ids of quarantine are never used again (sqlite.org/autoinc.html).
-  private func sequenceFaults() throws(StoreError) -> [String] {
+  private func sequenceFaults() throws(LedgerError) -> [String] {
     let isLess = try connection.statement(
       """
       SELECT 1 FROM quarantine WHERE id >
@@ -110,7 +111,7 @@ extension JournalReader {
     return isLess == nil ? [] : ["sqlite_sequence: an id of quarantine may be used again"]
   }
 
-  private func digestFaults() throws(StoreError) -> [String] {
+  private func digestFaults() throws(LedgerError) -> [String] {
     let meta = Meta(connection: connection)
     var faults: [String] = []
     let from = try meta.int(.v1From)

@@ -1,3 +1,5 @@
+import Platform
+
 /// The count and the digest of rows that the hash chain does not cover. Both are in `meta`, and are
 /// changed in the SQL transaction that changes the rows, so that `verify` notices rows that were
 /// added, changed or removed in another way (promises 2 and 5).
@@ -52,7 +54,7 @@ struct RunningDigest {
   /// - Parameter condition: which rows, in SQL.
   func compute(
     over condition: String = "TRUE", _ connection: SQLiteConnection
-  ) throws(StoreError) -> Value {
+  ) throws(LedgerError) -> Value {
     var value: Value = (0, SetDigest())
     _ = try connection.statement("\(select) WHERE \(condition)").all { row in
       value.count += 1
@@ -62,7 +64,7 @@ struct RunningDigest {
   }
 
   /// What `meta` has; nil if it has one of them at most, or not in their form.
-  func stored(_ connection: SQLiteConnection) throws(StoreError) -> Value? {
+  func stored(_ connection: SQLiteConnection) throws(LedgerError) -> Value? {
     let meta = Meta(connection: connection)
     guard let count = try meta.int(count),
       let digest = try meta.bytes(digest).flatMap({ SetDigest($0) })
@@ -70,14 +72,14 @@ struct RunningDigest {
     return (count, digest)
   }
 
-  func store(_ value: Value, _ connection: SQLiteConnection) throws(StoreError) {
+  func store(_ value: Value, _ connection: SQLiteConnection) throws(LedgerError) {
     let meta = Meta(connection: connection)
     try meta.set(count, value.count)
     try meta.set(digest, value.digest.bytes)
   }
 
   /// Adds rows that were inserted.
-  func add(_ ids: [Int64], _ connection: SQLiteConnection) throws(StoreError) {
+  func add(_ ids: [Int64], _ connection: SQLiteConnection) throws(LedgerError) {
     guard !ids.isEmpty, var value = try stored(connection) else { return }
     for id in ids {
       guard let row = try row(id, connection) else { continue }
@@ -88,20 +90,20 @@ struct RunningDigest {
   }
 
   /// Removes a row that is to be deleted.
-  func remove(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+  func remove(_ id: Int64, _ connection: SQLiteConnection) throws(LedgerError) {
     guard var value = try stored(connection), let row = try row(id, connection) else { return }
     value.count -= 1
     value.digest.remove(element: row)
     try store(value, connection)
   }
 
-  private func row(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) -> [UInt8]? {
+  private func row(_ id: Int64, _ connection: SQLiteConnection) throws(LedgerError) -> [UInt8]? {
     try connection.statement("\(select) WHERE \(key) = ?").bind(1, id)
       .first { Array($0.text(0).utf8) }
   }
 
   /// Stores what a journal does not have yet.
-  static func start(_ connection: SQLiteConnection, head: Int64) throws(StoreError) {
+  static func start(_ connection: SQLiteConnection, head: Int64) throws(LedgerError) {
     let meta = Meta(connection: connection)
     if try meta.bytes(.quarantineDigest) == nil {
       try quarantine.store(try quarantine.compute(connection), connection)

@@ -1,4 +1,5 @@
 import CSQLite
+package import Platform
 import Synchronization
 
 /// One SQLite connection, used by one thread.
@@ -52,8 +53,8 @@ package final class SQLiteConnection {
 
   /// Opens an existing file.
   ///
-  /// - Throws: `StoreError.io` when the file cannot be opened, otherwise what SQLite reports.
-  package static func open(_ path: String, _ mode: Mode) throws(StoreError) -> SQLiteConnection {
+  /// - Throws: `LedgerError.io` when the file cannot be opened, otherwise what SQLite reports.
+  package static func open(_ path: String, _ mode: Mode) throws(LedgerError) -> SQLiteConnection {
     guard Self.isSetUp else { throw .sql("SQLite was used before it was set up") }
     var handle: OpaquePointer?
     let flags = mode.isWriting ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
@@ -62,7 +63,7 @@ package final class SQLiteConnection {
       flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE, nil)
     guard let handle else { throw .sql("sqlite3_open_v2 had no memory") }
     guard code == SQLITE_OK else {
-      let error = StoreError.of(code, String(cString: sqlite3_errmsg(handle)))
+      let error = LedgerError.of(code, String(cString: sqlite3_errmsg(handle)))
       sqlite3_close_v2(handle)
       throw error
     }
@@ -117,7 +118,7 @@ package final class SQLiteConnection {
     }
   }
 
-  private func configure(_ mode: Mode) throws(StoreError) {
+  private func configure(_ mode: Mode) throws(LedgerError) {
     sqlite3_busy_timeout(handle, 10_000)
     let options = [
       (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
@@ -150,12 +151,12 @@ package final class SQLiteConnection {
   /// Holds half a megabyte of pages instead of sixteen.
   ///
   /// - Throws: what SQLite reports.
-  func limitCache() throws(StoreError) { try execute("PRAGMA cache_size=-500") }
+  func limitCache() throws(LedgerError) { try execute("PRAGMA cache_size=-500") }
 
   /// Adds an existing file to this reading connection, under the name of a schema.
   ///
-  /// - Throws: `StoreError.io` when the file cannot be opened, otherwise what SQLite reports.
-  func attach(_ path: String, _ mode: Mode, as schema: String) throws(StoreError) {
+  /// - Throws: `LedgerError.io` when the file cannot be opened, otherwise what SQLite reports.
+  func attach(_ path: String, _ mode: Mode, as schema: String) throws(LedgerError) {
     try statement("ATTACH ? AS \(schema)").bind(1, Self.uri(path, mode)).run()
     try execute("PRAGMA \(schema).cache_size=-4000")
   }
@@ -163,7 +164,7 @@ package final class SQLiteConnection {
   /// Runs SQL and ignores the rows it returns: pragmas and schemas.
   ///
   /// - Throws: what SQLite reports.
-  package func execute(_ sql: String) throws(StoreError) {
+  package func execute(_ sql: String) throws(LedgerError) {
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw error(code) }
   }
@@ -171,7 +172,7 @@ package final class SQLiteConnection {
   /// The prepared statement for this text. It is prepared once and cached.
   ///
   /// - Throws: what SQLite reports.
-  package func statement(_ sql: String) throws(StoreError) -> Statement {
+  package func statement(_ sql: String) throws(LedgerError) -> Statement {
     let bucket = sql.utf8.count & 255
     // Comparing a literal with itself only compares the address.
     for known in statements[bucket] where known.sql == sql { return known.statement }
@@ -187,8 +188,8 @@ package final class SQLiteConnection {
   ///
   /// - Throws: what SQLite reports, and what `body` throws.
   package func atomically<Result>(
-    _ body: () throws(StoreError) -> Result
-  ) throws(StoreError) -> Result {
+    _ body: () throws(LedgerError) -> Result
+  ) throws(LedgerError) -> Result {
     try statement("BEGIN IMMEDIATE").run()
     do {
       let result = try body()
@@ -205,8 +206,8 @@ package final class SQLiteConnection {
   ///
   /// - Throws: what `body` throws, and what SQLite reports.
   func undoing<Reason>(
-    _ body: () throws(StoreError) -> Reason?
-  ) throws(StoreError) -> Reason? {
+    _ body: () throws(LedgerError) -> Reason?
+  ) throws(LedgerError) -> Reason? {
     try statement("SAVEPOINT step").run()
     do {
       let reason = try body()
@@ -232,7 +233,7 @@ package final class SQLiteConnection {
   /// Makes the reads that follow see one commit, until `endSnapshot`.
   ///
   /// - Throws: what SQLite reports.
-  package func beginSnapshot() throws(StoreError) {
+  package func beginSnapshot() throws(LedgerError) {
     // Prepared in advance, so that `endSnapshot` cannot fail for lack of memory.
     _ = try statement("ROLLBACK")
     try statement("BEGIN").run()
@@ -258,17 +259,17 @@ package final class SQLiteConnection {
   /// Copies as much of the -wal into the file as possible without waiting for readers.
   ///
   /// - Throws: what SQLite reports.
-  package func checkpointPassive() throws(StoreError) { try checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
+  package func checkpointPassive() throws(LedgerError) { try checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
 
   /// Copies the -wal into the file and truncates it.
   ///
-  /// - Throws: `StoreError.busy` when a reader still uses the -wal after the busy timeout (10 s),
+  /// - Throws: `LedgerError.busy` when a reader still uses the -wal after the busy timeout (10 s),
   ///   otherwise what SQLite reports.
-  package func checkpointTruncate() throws(StoreError) {
+  package func checkpointTruncate() throws(LedgerError) {
     try checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
   }
 
-  private func checkpoint(_ kind: Int32) throws(StoreError) {
+  private func checkpoint(_ kind: Int32) throws(LedgerError) {
     var total: Int32 = 0
     var copied: Int32 = 0
     let code = sqlite3_wal_checkpoint_v2(handle, nil, kind, &total, &copied)
@@ -276,7 +277,7 @@ package final class SQLiteConnection {
     if total == copied { pagesInWAL.pointee = 0 }
   }
 
-  private func error(_ code: Int32) -> StoreError {
+  private func error(_ code: Int32) -> LedgerError {
     .of(code, String(cString: sqlite3_errmsg(handle)))
   }
 }

@@ -1,5 +1,5 @@
 import CSQLite
-import Platform
+package import Platform
 
 /// One prepared statement. Parameters count from 1, columns from 0, as in SQLite.
 ///
@@ -57,7 +57,7 @@ package final class Statement {
   /// Runs to the end and ignores the rows.
   ///
   /// - Throws: what SQLite reports.
-  package func run() throws(StoreError) {
+  package func run() throws(LedgerError) {
     defer { reset() }
     while try step() {}
   }
@@ -66,8 +66,8 @@ package final class Statement {
   ///
   /// - Throws: what SQLite reports, and what `read` throws.
   package func first<Result>(
-    _ read: (Statement) throws(StoreError) -> Result
-  ) throws(StoreError) -> Result? {
+    _ read: (Statement) throws(LedgerError) -> Result
+  ) throws(LedgerError) -> Result? {
     defer { reset() }
     return try step() ? try read(self) : nil
   }
@@ -75,7 +75,7 @@ package final class Statement {
   /// Reads rows until `read` returns false.
   ///
   /// - Throws: what SQLite reports, and what `read` throws.
-  package func forEach(_ read: (Statement) throws(StoreError) -> Bool) throws(StoreError) {
+  package func forEach(_ read: (Statement) throws(LedgerError) -> Bool) throws(LedgerError) {
     defer { reset() }
     while try step() {
       guard try read(self) else { return }
@@ -86,15 +86,15 @@ package final class Statement {
   ///
   /// - Throws: what SQLite reports, and what `read` throws.
   package func all<Element>(
-    _ read: (Statement) throws(StoreError) -> Element
-  ) throws(StoreError) -> [Element] {
+    _ read: (Statement) throws(LedgerError) -> Element
+  ) throws(LedgerError) -> [Element] {
     defer { reset() }
     var rows: [Element] = []
     while try step() { rows.append(try read(self)) }
     return rows
   }
 
-  private func step() throws(StoreError) -> Bool {
+  private func step() throws(LedgerError) -> Bool {
     guard bindFailure == SQLITE_OK else { throw .of(bindFailure, "could not bind a parameter") }
     let code = sqlite3_step(raw)
     switch code {

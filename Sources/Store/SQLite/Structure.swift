@@ -1,3 +1,4 @@
+public import Platform
 import SignedData
 
 /// Checks what the events are stored in: the schema, pages, indexes and dictionaries.
@@ -6,7 +7,7 @@ extension JournalReader {
   /// renamed columns, as sentences for an operator.
   ///
   /// - Throws: what SQLite reports.
-  public func schemaFaults() throws(StoreError) -> [String] {
+  public func schemaFaults() throws(LedgerError) -> [String] {
     let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
     let fresh = try SQLiteConnection.open(":memory:", .write)
     defer { fresh.close() }
@@ -19,11 +20,11 @@ extension JournalReader {
     if found.keys.contains(where: { expected[$0] == nil }) {
       faults.append("something was added to the schema")
     }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try Migrator.check(connection)
     } catch {
-      guard case .frozenMigration(let number) = error else { throw error }
-      faults.append("migration \(number) is not the one that was applied")
+      guard error.code == .frozenMigration else { throw error }
+      faults.append(error.detail)
     }
     return faults
   }
@@ -33,13 +34,13 @@ extension JournalReader {
   /// stored hash or do not belong to the header of the bodies that need them, as sentences for an
   /// operator. Reads the whole file.
   ///
-  /// - Throws: `StoreError.corrupt` when the damage prevents the check itself, otherwise what
+  /// - Throws: `LedgerError.corrupt` when the damage prevents the check itself, otherwise what
   ///   SQLite reports.
-  public func pageFaults() throws(StoreError) -> [String] {
+  public func pageFaults() throws(LedgerError) -> [String] {
     try dictionaryFaults() + connection.integrityFaults()
   }
 
-  private func dictionaryFaults() throws(StoreError) -> [String] {
+  private func dictionaryFaults() throws(LedgerError) -> [String] {
     let all = try connection.statement(
       "SELECT id, header_sha256, bytes, sha256 FROM dictionary ORDER BY id"
     ).all { (id: $0.int(0), key: $0.bytes(1), bytes: $0.bytes(2), sha256: $0.bytes(3)) }
@@ -61,7 +62,7 @@ extension JournalReader {
 
   /// The hash of the signing header of a body that is compressed against a dictionary of the older
   /// format. Returns nil if there is no such body.
-  private func bodyHeader(_ dictionary: Int64) throws(StoreError) -> [UInt8]? {
+  private func bodyHeader(_ dictionary: Int64) throws(LedgerError) -> [UInt8]? {
     let stored = try connection.statement("SELECT body FROM event WHERE dictionary_id = ? LIMIT 1")
       .bind(1, dictionary).first { $0.bytes(0) }
     guard let stored, let body = try codec.decode(stored, dictionary: dictionary),
@@ -73,14 +74,14 @@ extension JournalReader {
 
 extension SQLiteConnection {
   /// The SQL of each table, index, trigger and view, by type and name.
-  fileprivate func schema() throws(StoreError) -> [String: String] {
+  fileprivate func schema() throws(LedgerError) -> [String: String] {
     let all = try statement("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")
       .all { ($0.text(0), $0.text(1)) }
     return Dictionary(all, uniquingKeysWith: { "\($0)\n\($1)" })
   }
 
   /// The findings of SQLite's own check, at most 100.
-  fileprivate func integrityFaults() throws(StoreError) -> [String] {
+  fileprivate func integrityFaults() throws(LedgerError) -> [String] {
     try statement("PRAGMA integrity_check").all { $0.text(0) }.filter { $0 != "ok" }
   }
 }

@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 import SignedData
 
 /// Makes the shipment of one SQL transaction from the rows that it changed.
@@ -10,10 +11,10 @@ struct ChangeRecorder {
   /// - Parameters:
   ///   - rows: the changed rows, by table.
   ///   - values: those of `NotedTable.noted` before the transaction.
-  /// - Throws: `StoreError.sql` if a table was changed that other copies would not learn of.
+  /// - Throws: `LedgerError.sql` if a table was changed that other copies would not learn of.
   func shipment(
     _ rows: [String: Set<Int64>], head: Head, values: [Int64?]
-  ) throws(StoreError) -> Shipment {
+  ) throws(LedgerError) -> Shipment {
     for table in rows.keys where NotedTable.named(table) == nil {
       guard NotedTable.derived.contains(table) || NotedTable.local.contains(table) else {
         throw .sql("a change of the table \(table) reaches no other copy")
@@ -49,7 +50,7 @@ struct ChangeRecorder {
   /// Removals come first: a row that takes the place of another one may have its key.
   private func changes(
     _ rows: [String: Set<Int64>], _ before: [Int64?]
-  ) throws(StoreError) -> [RowChange] {
+  ) throws(LedgerError) -> [RowChange] {
     var changes: [RowChange] = []
     for table in NotedTable.all {
       var added: [RowChange] = []
@@ -66,7 +67,7 @@ struct ChangeRecorder {
     return changes
   }
 
-  private func dictionaries() throws(StoreError) -> [PackedDictionary] {
+  private func dictionaries() throws(LedgerError) -> [PackedDictionary] {
     try PackedDictionary.read(after: before.dictionary, limit: .max, connection)
   }
 }
@@ -75,7 +76,7 @@ extension NotedTable {
   /// What a note says of the row as it is now.
   func change(
     _ rowID: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) -> RowChange {
+  ) throws(LedgerError) -> RowChange {
     let selected = columns.map { "t.\($0)" }.joined(separator: ", ")
     let stream =
       hasStream
@@ -116,7 +117,7 @@ extension PackedEvent {
   /// Up to `limit` events after a seq, in order of seq, as they are stored.
   static func read(
     after seq: Int64, limit: Int, _ connection: SQLiteConnection
-  ) throws(StoreError) -> [PackedEvent] {
+  ) throws(LedgerError) -> [PackedEvent] {
     try connection.statement(EventRow.select + "WHERE e.seq > ? ORDER BY e.seq LIMIT ?")
       .bind(1, seq).bind(2, Int64(limit)).all { row in
         PackedEvent(
@@ -135,7 +136,7 @@ extension PackedDictionary {
   /// Up to `limit` dictionaries after an id, in order of id.
   static func read(
     after id: Int64, limit: Int, _ connection: SQLiteConnection
-  ) throws(StoreError) -> [PackedDictionary] {
+  ) throws(LedgerError) -> [PackedDictionary] {
     try connection.statement(
       "SELECT id, header_sha256, bytes, sha256 FROM dictionary WHERE id > ? ORDER BY id LIMIT ?"
     ).bind(1, id).bind(2, Int64(limit)).all { row in

@@ -1,3 +1,5 @@
+public import Platform
+
 /// What a journal knows as a copy of a shared journal, beside its tables.
 struct CopyState {
   let changes = ChangedRows()
@@ -9,7 +11,7 @@ struct CopyState {
   var values: [Int64?]
 
   /// Reads it from the file.
-  init(_ connection: SQLiteConnection) throws(StoreError) {
+  init(_ connection: SQLiteConnection) throws(LedgerError) {
     let meta = Meta(connection: connection)
     notes = try meta.int(.notes) ?? 0
     notesHash = try meta.bytes(.notesHash) ?? ChainHash.origin
@@ -18,23 +20,23 @@ struct CopyState {
   }
 
   /// The same in a state that was changed, with the same recorder.
-  mutating func read(_ connection: SQLiteConnection) throws(StoreError) {
+  mutating func read(_ connection: SQLiteConnection) throws(LedgerError) {
     let read = try CopyState(connection)
     (notes, notesHash) = (read.notes, read.notesHash)
     (dictionary, values) = (read.dictionary, read.values)
   }
 
-  static func lastDictionary(_ connection: SQLiteConnection) throws(StoreError) -> Int64 {
+  static func lastDictionary(_ connection: SQLiteConnection) throws(LedgerError) -> Int64 {
     try connection.statement("SELECT coalesce(max(id), 0) FROM dictionary").first { $0.int(0) } ?? 0
   }
 
-  static func values(_ connection: SQLiteConnection) throws(StoreError) -> [Int64?] {
+  static func values(_ connection: SQLiteConnection) throws(LedgerError) -> [Int64?] {
     let meta = Meta(connection: connection)
-    return try NotedTable.noted.map { (key) throws(StoreError) in try meta.int(key) }
+    return try NotedTable.noted.map { (key) throws(LedgerError) in try meta.int(key) }
   }
 
   /// Stores how far the notes are.
-  func write(_ connection: SQLiteConnection) throws(StoreError) {
+  func write(_ connection: SQLiteConnection) throws(LedgerError) {
     let meta = Meta(connection: connection)
     try meta.set(.notes, notes)
     try meta.set(.notesHash, notesHash)
@@ -55,14 +57,14 @@ extension Journal {
   /// SHA-256 of the dictionary of `position`; nil if there is none.
   ///
   /// - Throws: what SQLite reports.
-  public func lastDictionaryHash() throws(StoreError) -> [UInt8]? {
+  public func lastDictionaryHash() throws(LedgerError) -> [UInt8]? {
     try connection().statement("SELECT sha256 FROM dictionary ORDER BY id DESC LIMIT 1")
       .first { $0.bytes(0) }
   }
 
   /// Gets all that one SQL transaction wrote, and what the transaction results in, before it is
   /// committed here. What it throws rolls the transaction back.
-  public typealias Shipper<Result> = (Shipment, Result) throws(StoreError) -> Void
+  public typealias Shipper<Result> = (Shipment, Result) throws(LedgerError) -> Void
 }
 
 /// Whether a folder's journal is a journal of its own or a copy of a shared one.
@@ -72,8 +74,8 @@ extension Journal {
   /// - Parameter sharedId: as in `open`.
   /// - Returns: whether it is a copy.
   static func requireRole(
-    of connection: SQLiteConnection, _ sharedId: (([UInt8]) throws(StoreError) -> [UInt8])?
-  ) throws(StoreError) -> Bool {
+    of connection: SQLiteConnection, _ sharedId: (([UInt8]) throws(LedgerError) -> [UInt8])?
+  ) throws(LedgerError) -> Bool {
     let meta = Meta(connection: connection)
     let isCopy = try meta.int(.shared) == 1
     guard let sharedId else {

@@ -10,17 +10,17 @@ public protocol DutyTable: AnyObject {
   /// - Returns: nil while another holds it.
   func take(
     _ duty: String, for holder: String, by deadline: Deadline
-  ) throws(SharedJournalError) -> DutyLease?
+  ) throws(LedgerError) -> DutyLease?
 
   /// Stores how far the duty is.
   ///
   /// - Returns: false if the duty was taken by another since: it must be stopped at once.
   func save(
     _ position: [UInt8], of duty: String, _ lease: DutyLease, by deadline: Deadline
-  ) throws(SharedJournalError) -> Bool
+  ) throws(LedgerError) -> Bool
 
   /// Lets a duty go, so that another need not wait until it ends.
-  func release(_ duty: String, _ lease: DutyLease, by deadline: Deadline) throws(SharedJournalError)
+  func release(_ duty: String, _ lease: DutyLease, by deadline: Deadline) throws(LedgerError)
 }
 
 /// A duty that this daemon holds.

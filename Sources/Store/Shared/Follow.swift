@@ -1,4 +1,5 @@
 import AppStore
+public import Platform
 import SignedData
 
 /// Writes what a shared journal has behind a copy (T3, T4 of `SharedJournal`).
@@ -10,18 +11,18 @@ extension Journal {
   /// hash says is marked as broken, one that `followedProof` does not prove as unproven, and a note
   /// that cannot be applied is kept and skipped (`faults`).
   ///
-  /// - Throws: `StoreError.shared(.diverged)` if the tail does not continue this copy;
-  ///   `.shared(.broken)` if a dictionary is not what its hash says; otherwise what SQLite reports.
+  /// - Throws: `LedgerError.sharedDiverged` if the tail does not continue this copy;
+  ///   `.sharedBroken` if a dictionary is not what its hash says; otherwise what SQLite reports.
   ///   Nothing was written then.
-  public func follow(_ tail: JournalTail) throws(StoreError) {
+  public func follow(_ tail: JournalTail) throws(LedgerError) {
     guard let copy else { throw .sql("a journal that is no copy cannot follow") }
     guard tail.head.seq >= head.seq, tail.head.notes >= copy.notes else {
-      throw .shared(.diverged)
+      throw .sharedDiverged
     }
     if tail.dictionaries.isEmpty && tail.events.isEmpty && tail.notes.isEmpty {
-      guard !tail.isWhole || isAt(tail.head, copy) else { throw .shared(.diverged) }
+      guard !tail.isWhole || isAt(tail.head, copy) else { throw .sharedDiverged }
     } else {
-      let followed = try transact { (connection) throws(StoreError) in
+      let followed = try transact { (connection) throws(LedgerError) in
         var state = copy
         for item in tail.dictionaries { try follow(item, &state, connection) }
         try follow(tail.notes, &state, connection)
@@ -31,7 +32,7 @@ extension Journal {
         state.values = try CopyState.values(connection)
         try state.write(connection)
         try storeWaiting(connection)
-        guard !tail.isWhole || isAt(tail.head, state) else { throw .shared(.diverged) }
+        guard !tail.isWhole || isAt(tail.head, state) else { throw .sharedDiverged }
         return state
       }
       self.copy = followed
@@ -45,10 +46,10 @@ extension Journal {
 
   private func follow(
     _ item: PackedDictionary, _ state: inout CopyState, _ connection: SQLiteConnection
-  ) throws(StoreError) {
-    guard item.id == state.dictionary + 1 else { throw .shared(.diverged) }
+  ) throws(LedgerError) {
+    guard item.id == state.dictionary + 1 else { throw .sharedDiverged }
     guard SHA256.hash(item.bytes) == item.sha256 else {
-      throw .shared(.broken(state: "dictionary \(item.id)"))
+      throw .sharedBroken(state: "dictionary \(item.id)")
     }
     try connection.statement(
       "INSERT INTO dictionary (id, header_sha256, bytes, sha256) VALUES (?, ?, ?, ?)"
@@ -60,7 +61,7 @@ extension Journal {
   ///   it, are left for the next tail: a note that is still to be followed has it.
   private func follow(
     _ events: [PackedEvent], waitsForNotes: Bool, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     var bodies: [[UInt8]?] = []
     for event in events {
       let body = try followedBody(event)
@@ -77,7 +78,7 @@ extension Journal {
   }
 
   /// The body of an event, if it is what its hash says.
-  private func followedBody(_ event: PackedEvent) throws(StoreError) -> [UInt8]? {
+  private func followedBody(_ event: PackedEvent) throws(LedgerError) -> [UInt8]? {
     guard ReceiptReference.isOf(event.originalTransactionId, event.body),
       let body = try codec.decode(event.body, dictionary: event.dictionary),
       followedBodies.hash(body) == event.bodySHA256
@@ -87,10 +88,10 @@ extension Journal {
 
   private func follow(
     _ event: PackedEvent, _ body: [UInt8]?, isProven: Bool, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard event.seq == head.seq + 1, event.receivedAt >= head.receivedAt ?? .min,
       event.link.hash(after: head.hash) == event.hash
-    else { throw .shared(.diverged) }
+    else { throw .sharedDiverged }
     try insert(event, connection)
     head = Head(seq: event.seq, hash: event.hash, receivedAt: event.receivedAt)
     if event.source == .v1 || event.source == .renewal {
@@ -106,7 +107,7 @@ extension Journal {
 
   private func followStatement(
     _ event: PackedEvent, _ body: [UInt8], _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard let statement = OwnerStatement(body: body) else {
       return try markBroken(event.seq, connection)
     }

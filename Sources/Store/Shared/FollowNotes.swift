@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 import SignedData
 
 /// Applies the notes that a copy follows.
@@ -7,9 +8,9 @@ extension Journal {
   /// evidence is proven with them.
   func follow(
     _ notes: [Note], _ state: inout CopyState, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     for note in notes {
-      guard note.version == state.notes + 1 else { throw .shared(.diverged) }
+      guard note.version == state.notes + 1 else { throw .sharedDiverged }
       state.notes = note.version
       state.notesHash = note.chain(after: state.notesHash)
     }
@@ -21,7 +22,7 @@ extension Journal {
     if !receipts.isEmpty { try applySkipped(.unproven, connection) }
   }
 
-  private func follow(_ note: Note, _ connection: SQLiteConnection) throws(StoreError) {
+  private func follow(_ note: Note, _ connection: SQLiteConnection) throws(LedgerError) {
     if let reason = try apply(note, connection) { try skip(note, reason, connection) }
   }
 
@@ -35,19 +36,19 @@ extension Journal {
   /// - Returns: nil if it was written.
   private func apply(
     _ note: Note, _ connection: SQLiteConnection
-  ) throws(StoreError) -> SkipReason? {
+  ) throws(LedgerError) -> SkipReason? {
     guard SHA256.hash(note.body) == note.sha256, let change = RowChange(note) else {
       return .invalid
     }
     try forgetSkipped(change.row, connection)
     var reason: SkipReason?
-    do throws(StoreError) {
-      reason = try connection.undoing { () throws(StoreError) in
+    do throws(LedgerError) {
+      reason = try connection.undoing { () throws(LedgerError) in
         try self.apply(change, connection)
       }
     } catch {
       // A constraint or a trigger of the table refused it.
-      guard case .sql = error else { throw error }
+      guard error.code == .sql else { throw error }
       reason = .invalid
     }
     if reason != nil { try readCounts(connection) }
@@ -56,7 +57,7 @@ extension Journal {
 
   private func apply(
     _ change: RowChange, _ connection: SQLiteConnection
-  ) throws(StoreError) -> SkipReason? {
+  ) throws(LedgerError) -> SkipReason? {
     if change.table == RowChange.meta { return try apply(value: change, connection) }
     guard let table = NotedTable.named(change.table) else { return .newer }
     guard let rowID = change.rowID, try isPossible(rowID, in: table, connection) else {
@@ -78,7 +79,7 @@ extension Journal {
 
   private func apply(
     value change: RowChange, _ connection: SQLiteConnection
-  ) throws(StoreError) -> SkipReason? {
+  ) throws(LedgerError) -> SkipReason? {
     guard case .value(let value) = change.content, value >= 0 else { return .invalid }
     guard let key = NotedTable.noted.first(where: { $0.rawValue == change.key }) else {
       return .newer
@@ -91,7 +92,7 @@ extension Journal {
   /// up by a single note otherwise, and no row could be added any more.
   private func isPossible(
     _ rowID: Int64, in table: NotedTable, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     guard table.isAutoincrement else { return true }
     let last =
       try connection.statement("SELECT seq FROM sqlite_sequence WHERE name = ?")
@@ -105,7 +106,7 @@ extension Journal {
   /// copies that did apply it.
   private func skip(
     _ note: Note, _ reason: SkipReason, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try connection.statement(
       "INSERT INTO skipped_note (version, subject, sha256, reason, body) VALUES (?, ?, ?, ?, ?)"
     ).bind(1, note.version).bind(2, note.subject).bind(3, note.sha256).bind(4, reason.rawValue)
@@ -121,7 +122,7 @@ extension Journal {
 
   /// Removes a note that was kept and that a later one about the same row replaces: what it says
   /// may be personal.
-  private func forgetSkipped(_ row: String, _ connection: SQLiteConnection) throws(StoreError) {
+  private func forgetSkipped(_ row: String, _ connection: SQLiteConnection) throws(LedgerError) {
     guard faults.skippedNotes > 0 else { return }
     try connection.statement("DELETE FROM skipped_note WHERE subject = ?").bind(1, row).run()
     guard connection.changes > 0 else { return }
@@ -132,7 +133,7 @@ extension Journal {
   /// Applies notes that were skipped, where that is possible now.
   func applySkipped(
     _ reason: SkipReason, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     guard faults.skippedNotes > 0 else { return }
     let notes = try connection.statement(
       "SELECT version, subject, sha256, body FROM skipped_note WHERE reason = ? ORDER BY version"
@@ -151,7 +152,7 @@ extension Journal {
 
   private func remove(
     _ table: NotedTable, _ rowID: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try table.digest?.remove(rowID, connection)
     try count(table, rowID, -1, connection)
     try connection.statement("DELETE FROM \(table.name) WHERE \(table.key) = ?").bind(1, rowID)
@@ -166,7 +167,7 @@ extension Journal {
   /// Ids up to this one are never used again (sqlite.org/autoinc.html).
   private static func raiseSequence(
     _ table: String, _ rowID: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try connection.statement("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1")
       .bind(1, table).bind(2, rowID).run()
     guard connection.changes == 0 else { return }
@@ -177,7 +178,7 @@ extension Journal {
   private func put(
     _ table: NotedTable, _ rowID: Int64, _ columns: [String: QueryValue], _ stream: StreamKey?,
     _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     var columns = columns
     if let stream {
       columns["stream_id"] = .integer(
@@ -217,7 +218,7 @@ extension Journal {
   /// Keeps what the journal counts in memory. Called while the row is there.
   private func count(
     _ table: NotedTable, _ rowID: Int64, _ change: Int, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     switch table.name {
     case NotedTable.quarantine.name: try countQuarantined(rowID, change, connection)
     case NotedTable.heldEvidence.name:

@@ -1,11 +1,12 @@
 import AppStore
+public import Platform
 
 /// Reads, from a copy that was put aside, what its shared journal has forgotten.
 extension JournalReader {
   /// How far the journal is, as `Journal.position`.
   ///
   /// - Throws: what SQLite reports.
-  public func position() throws(StoreError) -> JournalPosition {
+  public func position() throws(LedgerError) -> JournalPosition {
     let (head, state) = (try head(), try CopyState(connection))
     return JournalPosition(
       seq: head.seq, hash: head.hash, receivedAt: head.receivedAt, notes: state.notes,
@@ -15,7 +16,7 @@ extension JournalReader {
   /// Whether the journal is marked as a copy of a shared journal.
   ///
   /// - Throws: what SQLite reports.
-  public func isCopy() throws(StoreError) -> Bool {
+  public func isCopy() throws(LedgerError) -> Bool {
     try Meta(connection: connection).int(.shared) == 1
   }
 
@@ -25,12 +26,12 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func newEvents(
     after seq: Int64, limit: Int
-  ) throws(StoreError) -> (events: [NewEvent], last: Int64?) {
+  ) throws(LedgerError) -> (events: [NewEvent], last: Int64?) {
     var last: Int64?
     let events = try connection.statement(
       EventRow.select(body: CopyFaults.body) + "WHERE e.seq > ? ORDER BY e.seq LIMIT ?"
     ).bind(1, seq).bind(2, Int64(limit)).all {
-      (row) throws(StoreError) -> (seq: Int64, event: NewEvent)? in
+      (row) throws(LedgerError) -> (seq: Int64, event: NewEvent)? in
       let raw = try EventRow.read(row, codec)
       last = raw.event.seq
       guard raw.isBodyReadable else { return nil }
@@ -51,7 +52,7 @@ extension JournalReader {
   /// The accounts whose first statement is behind a seq.
   ///
   /// - Throws: what SQLite reports.
-  public func accounts(firstNamedAfter seq: Int64) throws(StoreError) -> [ForgottenAccount] {
+  public func accounts(firstNamedAfter seq: Int64) throws(LedgerError) -> [ForgottenAccount] {
     try connection.statement(
       """
       SELECT kind, name, key, mac FROM account WHERE
@@ -70,7 +71,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func newQuarantine(
     after id: Int64, limit: Int
-  ) throws(StoreError) -> (items: [NewQuarantine], last: Int64?) {
+  ) throws(LedgerError) -> (items: [NewQuarantine], last: Int64?) {
     var last: Int64?
     var items: [NewQuarantine] = []
     for item in try quarantined(after: id, limit: limit) {
@@ -130,11 +131,11 @@ extension Journal {
   public func putBack(
     _ submissions: [Submission], accounts: [ForgottenAccount] = [], held: [HeldEvidence] = [],
     shipping ship: Shipper<Int>?
-  ) throws(StoreError) -> Int {
-    try write(shipping: ship) { (connection) throws(StoreError) in
+  ) throws(LedgerError) -> Int {
+    try write(shipping: ship) { (connection) throws(LedgerError) in
       let first = head.seq
       for account in accounts { try insert(account, connection) }
-      try appending(connection) { () throws(StoreError) in
+      try appending(connection) { () throws(LedgerError) in
         for submission in submissions {
           guard case .journaled(let seq, _) = try append(submission, connection),
             case .event(let event) = submission, event.source == .v1
@@ -153,7 +154,7 @@ extension Journal {
   /// Inserts an account unless its customer has got another key since.
   private func insert(
     _ account: ForgottenAccount, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try connection.statement(
       """
       INSERT INTO account (kind, name, key, mac) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS

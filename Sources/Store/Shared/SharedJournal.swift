@@ -16,23 +16,24 @@ public import Platform
 public protocol SharedJournal: AnyObject {
   /// The id of the journal, 16 bytes. A shared journal without an id gets `proposed` for good.
   ///
-  /// - Throws: `.refused` if it cannot be used at all, `.newer` if another program made its schema.
+  /// - Throws: `.sharedRefused` if it cannot be used at all, `.sharedNewer` if another program made
+  ///   its schema.
   func identify(
     _ proposed: [UInt8], by deadline: Deadline
-  ) throws(SharedJournalError) -> [UInt8]
+  ) throws(LedgerError) -> [UInt8]
 
   /// SHA-256 of the root certificates that its owner says every daemon must trust, and no other;
   /// empty if the owner says nothing.
-  func trustRoots(by deadline: Deadline) throws(SharedJournalError) -> Set<[UInt8]>
+  func trustRoots(by deadline: Deadline) throws(LedgerError) -> Set<[UInt8]>
 
   /// Takes the head, and returns what is behind `place`: at most `JournalTail.limit` of each kind.
   /// The head is held until `commit`, `abandon` or an error, only if the tail is whole: otherwise
   /// it is let go before this returns, so that one who is far behind makes nobody wait.
   ///
-  /// - Throws: `.notNow` if the head cannot be taken by the deadline.
+  /// - Throws: `.sharedNotNow` if the head cannot be taken by the deadline.
   func begin(
     after place: JournalPosition, by deadline: Deadline
-  ) throws(SharedJournalError) -> JournalTail
+  ) throws(LedgerError) -> JournalTail
 
   /// Writes all of a shipment in one transaction, commits, and lets the head go in every case.
   /// `shipment.after` is the head that `begin` returned.
@@ -47,9 +48,9 @@ public protocol SharedJournal: AnyObject {
   /// allow; `UPDATE head` to `shipment.head` with its notes and notes' hash, where it is
   /// `shipment.after`.
   ///
-  /// - Throws: `.unknown` if it may or may not be committed; `.diverged` if the head is not
-  ///   `shipment.after`, or a uuid or place is taken; all else: it is not committed.
-  func commit(_ shipment: Shipment, by deadline: Deadline) throws(SharedJournalError)
+  /// - Throws: `.sharedUnknown` if it may or may not be committed; `.sharedDiverged` if the head is
+  ///   not `shipment.after`, or a uuid or place is taken; all else: it is not committed.
+  func commit(_ shipment: Shipment, by deadline: Deadline) throws(LedgerError)
 
   /// Lets the head go and writes nothing. Does nothing when it is not held.
   func abandon()
@@ -58,17 +59,17 @@ public protocol SharedJournal: AnyObject {
   /// head first, and for nothing else while that is `place`.
   func tail(
     after place: JournalPosition, limit: Int, by deadline: Deadline
-  ) throws(SharedJournalError) -> JournalTail
+  ) throws(LedgerError) -> JournalTail
 
   /// hash[seq], or nil if seq is past the head.
-  func hash(at seq: Int64, by deadline: Deadline) throws(SharedJournalError) -> [UInt8]?
+  func hash(at seq: Int64, by deadline: Deadline) throws(LedgerError) -> [UInt8]?
 
   /// The hash of the notes' chain at a version (`Note.chain`), or nil if there is none.
-  func notesHash(at version: Int64, by deadline: Deadline) throws(SharedJournalError) -> [UInt8]?
+  func notesHash(at version: Int64, by deadline: Deadline) throws(LedgerError) -> [UInt8]?
 
   /// SHA-256 of the dictionary with an id, or nil if there is none. The chain does not cover
   /// dictionaries: two histories with the same events can have others.
-  func dictionaryHash(at id: Int64, by deadline: Deadline) throws(SharedJournalError) -> [UInt8]?
+  func dictionaryHash(at id: Int64, by deadline: Deadline) throws(LedgerError) -> [UInt8]?
 
   /// Ends the connection. The next call makes another one.
   func disconnect()

@@ -7,12 +7,12 @@ extension JournalReader {
   /// made in the same order each time, so that an interrupted upload is continued.
   ///
   /// - Returns: nil once everything is there.
-  /// - Throws: `StoreError.shared(.diverged)` if this journal is not the one that was uploaded so
+  /// - Throws: `LedgerError.sharedDiverged` if this journal is not the one that was uploaded so
   ///   far, otherwise what SQLite reports.
   public func shipment(
     after place: JournalPosition, limit: Int
-  ) throws(StoreError) -> Shipment? {
-    guard try hash(at: place.seq) == place.hash else { throw .shared(.diverged) }
+  ) throws(LedgerError) -> Shipment? {
+    guard try hash(at: place.seq) == place.hash else { throw .sharedDiverged }
     let events = try PackedEvent.read(after: place.seq, limit: limit, connection)
     var shipment = Shipment(after: place, events: events, head: place)
     shipment.dictionaries = try PackedDictionary.read(
@@ -33,13 +33,13 @@ extension JournalReader {
   /// All notes of a journal that was never shared, with versions and hashes from the origin on.
   ///
   /// - Throws: what SQLite reports.
-  public func allNotes() throws(StoreError) -> [Note] {
+  public func allNotes() throws(LedgerError) -> [Note] {
     try notes(after: .origin, limit: .max)
   }
 
   private func notes(
     after place: JournalPosition, limit: Int
-  ) throws(StoreError) -> [Note] {
+  ) throws(LedgerError) -> [Note] {
     var left = place.notes
     var changes: [RowChange] = []
     for table in NotedTable.all {
@@ -59,7 +59,7 @@ extension JournalReader {
   }
 
   /// Values of `meta`, and the ids up to which rows came and went.
-  private func valueChanges() throws(StoreError) -> [RowChange] {
+  private func valueChanges() throws(LedgerError) -> [RowChange] {
     var changes: [RowChange] = []
     for (key, value) in zip(NotedTable.noted, try CopyState.values(connection)) {
       if let value { changes.append(RowChange(RowChange.meta, key.rawValue, .value(value))) }
@@ -82,10 +82,10 @@ extension Journal {
   /// Makes a journal of its own, all of which was uploaded, a copy of its shared journal.
   ///
   /// - Parameter place: how far the upload is.
-  /// - Throws: `StoreError.shared(.diverged)` if that is not all; what SQLite reports.
-  public func becomeCopy(at place: JournalPosition) throws(StoreError) {
-    guard place.head == head else { throw .shared(.diverged) }
-    try transact { (connection) throws(StoreError) in
+  /// - Throws: `LedgerError.sharedDiverged` if that is not all; what SQLite reports.
+  public func becomeCopy(at place: JournalPosition) throws(LedgerError) {
+    guard place.head == head else { throw .sharedDiverged }
+    try transact { (connection) throws(LedgerError) in
       let meta = Meta(connection: connection)
       try meta.set(.shared, 1)
       try meta.set(.notes, place.notes)
@@ -101,14 +101,14 @@ extension Journal {
   /// - Throws: what `StartUp` and SQLite report.
   public static func detach(
     _ folder: DataFolder, lock: borrowing FolderLock, now: Int64
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     try folder.requireJournal()
     let reader = try JournalReader.open(folder)
     let isCopy = try reader.isCopy()
     reader.close()
     guard isCopy else { return false }
     let journal = try open(folder, lock: lock, now: now, sharedId: { $0 })
-    try journal.transact { (connection) throws(StoreError) in
+    try journal.transact { (connection) throws(LedgerError) in
       try Meta(connection: connection).set(.shared, 0)
     }
     try journal.close()

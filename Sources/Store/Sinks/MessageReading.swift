@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// What decides whether a sink gets an event, read without its body.
 public struct MessageEvent: Sendable, StreamEvent {
@@ -25,7 +26,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func messageEvents(
     after seq: Int64, through last: Int64, limit: Int
-  ) throws(StoreError) -> [MessageEvent] {
+  ) throws(LedgerError) -> [MessageEvent] {
     try connection.statement(
       try hasArrivals() ? Self.messagesWithArrivals : Self.messages
     ).bind(1, seq).bind(2, last).bind(3, Int64(limit)).all { row in
@@ -61,7 +62,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func streamNumber(
     of seq: Int64, in key: StreamKey
-  ) throws(StoreError) -> (seq: Int64, previous: Int64?) {
+  ) throws(LedgerError) -> (seq: Int64, previous: Int64?) {
     try connection.statement(
       "SELECT count(*) + 1, max(seq) FROM event WHERE stream_id = \(Self.streamId) AND seq < ?"
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
@@ -74,7 +75,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func lastSeq(
     of key: StreamKey, receivedThrough time: Int64 = .max
-  ) throws(StoreError) -> Int64? {
+  ) throws(LedgerError) -> Int64? {
     // Receive times never decrease along a stream, so the last ones are looked at first.
     try connection.statement(
       """
@@ -88,7 +89,7 @@ extension JournalReader {
   /// The id of a stream in this journal; nil if it is in none.
   ///
   /// - Throws: what SQLite reports.
-  public func streamId(of key: StreamKey) throws(StoreError) -> Int64? {
+  public func streamId(of key: StreamKey) throws(LedgerError) -> Int64? {
     try connection.statement("SELECT \(Self.streamId)")
       .bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .first { $0.optionalInt(0) } ?? nil
@@ -97,7 +98,7 @@ extension JournalReader {
   /// When an event was received, milliseconds since 1970; nil if there is none of this seq.
   ///
   /// - Throws: what SQLite reports.
-  public func receivedAt(_ seq: Int64) throws(StoreError) -> Int64? {
+  public func receivedAt(_ seq: Int64) throws(LedgerError) -> Int64? {
     try connection.statement("SELECT received_at_ms FROM event WHERE seq = ?").bind(1, seq)
       .first { $0.int(0) }
   }

@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 /// What a mirror has of an event: its keys and times, without its body.
 public struct EventKeys: Sendable {
@@ -25,10 +26,10 @@ public struct EventKeys: Sendable {
 extension JournalReader {
   /// The keys of events after a seq, through another one, in order.
   ///
-  /// - Throws: `StoreError.corrupt` for a uuid that is none, otherwise what SQLite reports.
+  /// - Throws: `LedgerError.corrupt` for a uuid that is none, otherwise what SQLite reports.
   public func eventKeys(
     after seq: Int64, through last: Int64, limit: Int
-  ) throws(StoreError) -> [EventKeys] {
+  ) throws(LedgerError) -> [EventKeys] {
     try connection.statement(
       """
       SELECT e.seq, e.notification_uuid, e.source, a.environment, a.bundle_id,
@@ -38,7 +39,7 @@ extension JournalReader {
         LEFT JOIN app a ON a.id = s.app_id
       WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?
       """
-    ).bind(1, seq).bind(2, last).bind(3, Int64(limit)).all { (row) throws(StoreError) in
+    ).bind(1, seq).bind(2, last).bind(3, Int64(limit)).all { (row) throws(LedgerError) in
       guard let uuid = NotificationUUID(bytes: row.bytes(1)) else {
         throw .corrupt("the uuid of an event")
       }
@@ -53,7 +54,7 @@ extension JournalReader {
   /// Whether an account is known, and was not erased.
   ///
   /// - Throws: what SQLite reports.
-  public func hasAccount(_ name: String) throws(StoreError) -> Bool {
+  public func hasAccount(_ name: String) throws(LedgerError) -> Bool {
     try connection.statement("SELECT 1 FROM account WHERE kind = 'account' AND name = ?")
       .bind(1, name).first { _ in true } ?? false
   }

@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 public import StrictJSON
 
 /// Customers for whom another fold has another answer, and when sinks are told: stored with the
@@ -64,26 +64,25 @@ extension SinkStore {
   /// - Parameter now: milliseconds since 1970.
   /// - Returns: how many customers are announced; nil if there is no file, or if these two folds
   ///   were announced before.
-  /// - Throws: `StoreError.corrupt` if the file cannot be read, which is removed then; otherwise
+  /// - Throws: `LedgerError.corrupt` if the file cannot be read, which is removed then; otherwise
   ///   what SQLite or the file system reports.
-  public func takeAnnouncement(at now: Int64) throws(StoreError) -> Int64? {
+  public func takeAnnouncement(at now: Int64) throws(LedgerError) -> Int64? {
     let path = folder.announcement
-    guard try mapError(StoreError.init, try DurableFile.size(path)) != nil else { return nil }
+    guard try DurableFile.size(path) != nil else { return nil }
     // Those of an attempt that was interrupted.
     try connection.execute("DELETE FROM recalculation WHERE at_ms IS NULL")
-    let lines = try mapError(
-      StoreError.init, try LineReader(path: path, maximum: Self.lineBytes, isPlain: true))
+    let lines = try LineReader(path: path, maximum: Self.lineBytes, isPlain: true)
     guard let first = try next(lines), let announcement = Announcement(first) else {
-      try mapError(StoreError.init, try DurableFile.remove(path))
+      try DurableFile.remove(path)
       throw .corrupt("the list of recalculated customers")
     }
     guard try announcedAt(announcement) == nil else {
-      try mapError(StoreError.init, try DurableFile.remove(path))
+      try DurableFile.remove(path)
       return nil
     }
     var isAtEnd = false
     while !isAtEnd {
-      try connection.atomically { () throws(StoreError) in
+      try connection.atomically { () throws(LedgerError) in
         for _ in 0..<Self.batch {
           guard let line = try next(lines) else {
             isAtEnd = true
@@ -98,12 +97,12 @@ extension SinkStore {
       if connection.walPages >= Self.checkpointPages { try connection.checkpointPassive() }
     }
     let count = try announce(announcement, at: now)
-    try mapError(StoreError.init, try DurableFile.remove(path))
+    try DurableFile.remove(path)
     return count
   }
 
-  private func next(_ lines: LineReader) throws(StoreError) -> JSONElement? {
-    guard let line = try mapError(StoreError.init, try lines.next()) else { return nil }
+  private func next(_ lines: LineReader) throws(LedgerError) -> JSONElement? {
+    guard let line = try lines.next() else { return nil }
     return try? JSONDocument(parsing: line).root
   }
 
@@ -112,8 +111,8 @@ extension SinkStore {
   /// - Throws: what SQLite or the file system reports.
   public static func isAnnounced(
     _ announcement: Announcement, in folder: DataFolder
-  ) throws(StoreError) -> Bool {
-    guard try mapError(StoreError.init, try DurableFile.size(folder.sinks)) != nil else {
+  ) throws(LedgerError) -> Bool {
+    guard try DurableFile.size(folder.sinks) != nil else {
       return false
     }
     let connection = try SQLiteConnection.open(folder.sinks, try folder.readingMode(folder.sinks))
@@ -125,7 +124,7 @@ extension SinkStore {
       .bind(1, announcement.before).bind(2, announcement.after).first { _ in true } ?? false
   }
 
-  private func announcedAt(_ announcement: Announcement) throws(StoreError) -> Int64? {
+  private func announcedAt(_ announcement: Announcement) throws(LedgerError) -> Int64? {
     try connection.statement("SELECT at_ms FROM announcement WHERE before = ? AND after = ?")
       .bind(1, announcement.before).bind(2, announcement.after).first { $0.int(0) }
   }
@@ -135,9 +134,9 @@ extension SinkStore {
 
   private func announce(
     _ announcement: Announcement, at now: Int64
-  ) throws(StoreError) -> Int64 {
+  ) throws(LedgerError) -> Int64 {
     var count: Int64 = 0
-    try connection.atomically { () throws(StoreError) in
+    try connection.atomically { () throws(LedgerError) in
       // No sink may be past that moment, also if the clock was set back.
       let last = try connection.statement("SELECT max(clock_ms) FROM sink").first { $0.int(0) }
       let at = max(now, (last ?? 0) + 1)
@@ -159,7 +158,7 @@ extension SinkStore {
   /// Removes recalculations that every sink has been told of and that none holds or gave up.
   ///
   /// - Throws: what SQLite reports.
-  public func forgetTold() throws(StoreError) {
+  public func forgetTold() throws(LedgerError) {
     try connection.execute(
       """
       DELETE FROM recalculation WHERE at_ms <= (
@@ -174,7 +173,7 @@ extension SinkStore {
   /// - Throws: what SQLite reports.
   public func recalculations(
     after time: Int64, through last: Int64, limit: Int
-  ) throws(StoreError) -> [(at: Int64, stream: Int64)] {
+  ) throws(LedgerError) -> [(at: Int64, stream: Int64)] {
     try connection.statement(
       """
       SELECT at_ms, stream FROM recalculation WHERE at_ms > ? AND at_ms <= ?
@@ -188,7 +187,7 @@ extension SinkStore {
   /// - Throws: what SQLite reports.
   public func recalculation(
     at time: Int64, of stream: Int64
-  ) throws(StoreError) -> Recalculation? {
+  ) throws(LedgerError) -> Recalculation? {
     let found = try connection.statement(
       "SELECT had_access, changes FROM recalculation WHERE at_ms = ? AND stream = ?"
     ).bind(1, time).bind(2, stream).first { ($0.int(0) == 1, $0.text(1)) }
@@ -203,14 +202,14 @@ extension SinkStore {
   /// machine started.
   ///
   /// - Throws: what SQLite reports.
-  public func clockOffset(boot: [UInt8]) throws(StoreError) -> Int64? {
+  public func clockOffset(boot: [UInt8]) throws(LedgerError) -> Int64? {
     try connection.statement("SELECT offset_ms FROM clock WHERE boot = ?").bind(1, boot)
       .first { $0.int(0) }
   }
 
   /// - Throws: what SQLite reports.
-  public func setClockOffset(_ offset: Int64, boot: [UInt8]) throws(StoreError) {
-    try connection.atomically { () throws(StoreError) in
+  public func setClockOffset(_ offset: Int64, boot: [UInt8]) throws(LedgerError) {
+    try connection.atomically { () throws(LedgerError) in
       try connection.execute("DELETE FROM clock")
       try connection.statement("INSERT INTO clock (boot, offset_ms) VALUES (?, ?)").bind(1, boot)
         .bind(2, offset).run()

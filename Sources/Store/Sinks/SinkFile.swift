@@ -59,17 +59,17 @@ enum SinkFile {
   /// Opens the file of this journal, and makes it if it is missing, damaged or of another journal.
   /// What is there then is put aside.
   ///
-  /// - Throws: what the file system reports, `StoreError.newer` for a file of a newer program.
+  /// - Throws: what the file system reports, `LedgerError.newer` for a file of a newer program.
   static func open(
     _ folder: DataFolder, journalId: [UInt8]
-  ) throws(StoreError) -> SQLiteConnection {
+  ) throws(LedgerError) -> SQLiteConnection {
     let path = folder.sinks
-    if try mapError(StoreError.init, try DurableFile.size(path)) != nil {
-      do throws(StoreError) {
+    if try DurableFile.size(path) != nil {
+      do throws(LedgerError) {
         return try existing(path, journalId)
       } catch {
         // A full disk passes, and the places of all sinks are in this file.
-        if case .newer = error { throw error }
+        if error.code == .newer { throw error }
         guard error.isDamage else { throw error }
         try putAside(path)
       }
@@ -79,7 +79,7 @@ enum SinkFile {
 
   private static func existing(
     _ path: String, _ journalId: [UInt8]
-  ) throws(StoreError) -> SQLiteConnection {
+  ) throws(LedgerError) -> SQLiteConnection {
     let connection = try SQLiteConnection.open(path, .write)
     let found = try connection.requireOurs(path, applicationId: applicationId, known: schema)
     let journal = try connection.statement("SELECT id FROM journal").first { $0.bytes(0) }
@@ -89,7 +89,7 @@ enum SinkFile {
     }
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
     if found < schema {
-      try connection.atomically { () throws(StoreError) in
+      try connection.atomically { () throws(LedgerError) in
         if found < 2 { try connection.execute(fromFirst) }
         try connection.execute(fileTable)
         try connection.execute("PRAGMA user_version=\(schema)")
@@ -101,57 +101,50 @@ enum SinkFile {
   /// Under another name until it is whole: a file without its tables would count as damaged.
   private static func make(
     _ path: String, _ journalId: [UInt8]
-  ) throws(StoreError) -> SQLiteConnection {
+  ) throws(LedgerError) -> SQLiteConnection {
     let new = path + ".new"
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      try removeLogs(of: new)
-      try DurableFile.remove(new)
-      try DurableFile.create(new)
-    }
+    try removeLogs(of: new)
+    try DurableFile.remove(new)
+    try DurableFile.create(new)
     let connection = try SQLiteConnection.open(new, .write)
     defer { connection.close() }
     try connection.execute("PRAGMA application_id=\(applicationId)")
-    try connection.atomically { () throws(StoreError) in
+    try connection.atomically { () throws(LedgerError) in
       try connection.execute(tables)
       try connection.execute("PRAGMA user_version=\(schema)")
       try connection.statement("INSERT INTO journal (id) VALUES (?)").bind(1, journalId).run()
     }
     connection.close()
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      try removeLogs(of: path)
-      try DurableFile.rename(new, to: path)
-    }
+    try removeLogs(of: path)
+    try DurableFile.rename(new, to: path)
     return try existing(path, journalId)
   }
 
-  private static func putAside(_ path: String) throws(StoreError) {
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      try removeLogs(of: path)
-      try DurableFile.rename(path, to: path + ".aside")
-    }
+  private static func putAside(_ path: String) throws(LedgerError) {
+    try removeLogs(of: path)
+    try DurableFile.rename(path, to: path + ".aside")
   }
 
-  private static func removeLogs(of path: String) throws(PlatformError) {
+  private static func removeLogs(of path: String) throws(LedgerError) {
     for suffix in ["-wal", "-shm", "-journal"] { try DurableFile.remove(path + suffix) }
   }
 
   // MARK: The list of sinks
 
   /// The names of the sinks that ever were in the file.
-  static func names(_ folder: DataFolder) throws(StoreError) -> Set<String> {
-    guard try mapError(StoreError.init, try DurableFile.size(folder.sinkNames)) != nil else {
+  static func names(_ folder: DataFolder) throws(LedgerError) -> Set<String> {
+    guard try DurableFile.size(folder.sinkNames) != nil else {
       return []
     }
-    let bytes = try mapError(
-      StoreError.init, try DurableFile.read(folder.sinkNames, limit: 65_536))
+    let bytes = try DurableFile.read(folder.sinkNames, limit: 65_536)
     return Set(bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) })
   }
 
   /// Adds a name, durably, before the sink is stored.
-  static func add(_ name: String, _ folder: DataFolder) throws(StoreError) {
+  static func add(_ name: String, _ folder: DataFolder) throws(LedgerError) {
     let known = try names(folder)
     guard !known.contains(name) else { return }
     let text = known.union([name]).sorted().map { $0 + "\n" }.joined()
-    try mapError(StoreError.init, try DurableFile.write(Array(text.utf8), to: folder.sinkNames))
+    try DurableFile.write(Array(text.utf8), to: folder.sinkNames)
   }
 }

@@ -1,3 +1,5 @@
+public import Platform
+
 /// Stores how far each sink is: what is held, what was given up. Used by one thread.
 ///
 /// Commits are not synced (`synchronous=NORMAL`): after a loss of power a place may be older than
@@ -12,9 +14,9 @@ public final class SinkStore {
 
   /// Opens `sinks.sqlite`; one that cannot be used is put aside and made anew.
   ///
-  /// - Throws: `StoreError.newer` for a file of a newer program; else what SQLite or the file
+  /// - Throws: `LedgerError.newer` for a file of a newer program; else what SQLite or the file
   ///   system reports.
-  public init(_ folder: DataFolder, journalId: [UInt8]) throws(StoreError) {
+  public init(_ folder: DataFolder, journalId: [UInt8]) throws(LedgerError) {
     self.folder = folder
     connection = try SinkFile.open(folder, journalId: journalId)
     let known = try connection.statement("SELECT DISTINCT name FROM sink").all { $0.text(0) }
@@ -29,7 +31,7 @@ public final class SinkStore {
   /// What is stored of every sink and replay, in the order of their ids.
   ///
   /// - Throws: what SQLite reports.
-  public func sinks() throws(StoreError) -> [SinkRecord] {
+  public func sinks() throws(LedgerError) -> [SinkRecord] {
     try connection.statement(
       """
       SELECT name, replay, seq, hash, clock_ms, state, since_ms, reason, last, only FROM sink
@@ -46,7 +48,7 @@ public final class SinkStore {
   /// What a sink holds, in its order.
   ///
   /// - Throws: what SQLite reports.
-  public func held(_ id: SinkRecord.ID) throws(StoreError) -> [HeldRecord] {
+  public func held(_ id: SinkRecord.ID) throws(LedgerError) -> [HeldRecord] {
     try connection.statement(
       Self.select + "FROM held WHERE name = ? AND replay = ? ORDER BY ordinal"
     )
@@ -56,7 +58,7 @@ public final class SinkStore {
   /// The earliest event, and the earliest moment, that each sink holds a message of.
   ///
   /// - Throws: what SQLite reports.
-  public func heldStarts() throws(StoreError) -> [String: (seq: Int64?, clock: Int64?)] {
+  public func heldStarts() throws(LedgerError) -> [String: (seq: Int64?, clock: Int64?)] {
     let rows = try connection.statement(
       "SELECT name, min(seq), min(turn_ms) FROM held WHERE replay = 0 GROUP BY name"
     ).all { ($0.text(0), $0.optionalInt(1), $0.optionalInt(2)) }
@@ -68,7 +70,7 @@ public final class SinkStore {
   /// - Throws: what SQLite reports.
   public func dead(
     _ id: SinkRecord.ID, after ordinal: Int64 = -1, limit: Int
-  ) throws(StoreError) -> [HeldRecord] {
+  ) throws(LedgerError) -> [HeldRecord] {
     try connection.statement(
       Self.select
         + "FROM dead WHERE name = ? AND replay = ? AND ordinal > ? ORDER BY ordinal LIMIT ?"
@@ -80,7 +82,7 @@ public final class SinkStore {
   /// - Throws: what SQLite reports.
   public func dead(
     _ id: SinkRecord.ID, afterSeq seq: Int64, clock: Int64
-  ) throws(StoreError) -> [HeldRecord] {
+  ) throws(LedgerError) -> [HeldRecord] {
     try connection.statement(
       Self.select + "FROM dead WHERE name = ? AND replay = ? AND (seq > ? OR turn_ms > ?)"
     ).bind(1, id.name).bind(2, id.replay).bind(3, seq).bind(4, clock).all(Self.record)
@@ -89,7 +91,7 @@ public final class SinkStore {
   /// How many messages were given up.
   ///
   /// - Throws: what SQLite reports.
-  public func deadCount(_ id: SinkRecord.ID) throws(StoreError) -> Int64 {
+  public func deadCount(_ id: SinkRecord.ID) throws(LedgerError) -> Int64 {
     try connection.statement("SELECT count(*) FROM dead WHERE name = ? AND replay = ?")
       .bind(1, id.name).bind(2, id.replay).first { $0.int(0) } ?? 0
   }

@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 
 /// What others than the daemon may know of sinks.
 extension SinkStore {
@@ -14,8 +14,8 @@ extension SinkStore {
   /// The sinks in a data folder by name, whether or not a daemon runs; none if there is no file.
   ///
   /// - Throws: what SQLite or the file system reports.
-  public static func summaries(_ folder: DataFolder) throws(StoreError) -> [String: Summary] {
-    guard try mapError(StoreError.init, try DurableFile.size(folder.sinks)) != nil else {
+  public static func summaries(_ folder: DataFolder) throws(LedgerError) -> [String: Summary] {
+    guard try DurableFile.size(folder.sinks) != nil else {
       return [:]
     }
     let connection = try SQLiteConnection.open(folder.sinks, try folder.readingMode(folder.sinks))
@@ -41,7 +41,7 @@ extension SinkStore {
   /// The names of the sinks that a data folder ever had.
   ///
   /// - Throws: what the file system reports.
-  public static func names(_ folder: DataFolder) throws(StoreError) -> Set<String> {
+  public static func names(_ folder: DataFolder) throws(LedgerError) -> Set<String> {
     try SinkFile.names(folder)
   }
 }

@@ -1,3 +1,5 @@
+public import Platform
+
 extension SinkStore {
   /// Pages of the -wal after which it is copied into the file.
   static let checkpointPages = 1000
@@ -20,12 +22,12 @@ extension SinkStore {
   /// - Throws: what SQLite or the file system reports; nothing is written then.
   public func commit(
     _ changes: [Change], removing removed: [SinkRecord.ID] = []
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     // Before the sink itself: a name without a place is lost, a place without a name is not.
     for change in changes where change.sink.id.replay == 0 {
       try SinkFile.add(change.sink.id.name, folder)
     }
-    try connection.atomically { () throws(StoreError) in
+    try connection.atomically { () throws(LedgerError) in
       for change in changes { try write(change) }
       for id in removed { try remove(id) }
     }
@@ -36,9 +38,9 @@ extension SinkStore {
   /// stays.
   ///
   /// - Throws: what SQLite or the file system reports.
-  public func replace(_ records: [SinkRecord]) throws(StoreError) {
+  public func replace(_ records: [SinkRecord]) throws(LedgerError) {
     for record in records { try SinkFile.add(record.id.name, folder) }
-    try connection.atomically { () throws(StoreError) in
+    try connection.atomically { () throws(LedgerError) in
       for record in records {
         try connection.statement("DELETE FROM held WHERE name = ? AND replay = 0")
           .bind(1, record.id.name).run()
@@ -47,7 +49,7 @@ extension SinkStore {
     }
   }
 
-  private func write(_ change: Change) throws(StoreError) {
+  private func write(_ change: Change) throws(LedgerError) {
     let sink = change.sink
     try connection.statement(
       """
@@ -67,7 +69,7 @@ extension SinkStore {
   /// - Parameter table: `held` or `dead`.
   private func insert(
     _ record: HeldRecord, into table: String, _ id: SinkRecord.ID
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try connection.statement(
       "INSERT OR REPLACE INTO \(table) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     ).bind(1, id.name).bind(2, id.replay).bind(3, record.ordinal).bind(4, record.seq)
@@ -79,12 +81,12 @@ extension SinkStore {
 
   private func delete(
     _ ordinal: Int64, from table: String, _ id: SinkRecord.ID
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     try connection.statement("DELETE FROM \(table) WHERE name = ? AND replay = ? AND ordinal = ?")
       .bind(1, id.name).bind(2, id.replay).bind(3, ordinal).run()
   }
 
-  private func remove(_ id: SinkRecord.ID) throws(StoreError) {
+  private func remove(_ id: SinkRecord.ID) throws(LedgerError) {
     for table in ["sink", "held", "dead"] {
       try connection.statement("DELETE FROM \(table) WHERE name = ? AND replay = ?")
         .bind(1, id.name).bind(2, id.replay).run()

@@ -1,4 +1,5 @@
 import Ledger
+import Platform
 import Queries
 import Store
 
@@ -6,7 +7,7 @@ import Store
 enum CommandError: Error {
   case usage(String)
   case configuration(ConfigurationError)
-  case store(StoreError)
+  case store(LedgerError)
   case unavailable(String)
   case findings(String)
   /// ^C ended it; the text says what is left.
@@ -41,8 +42,8 @@ enum CommandError: Error {
   }
 
   /// For an error of building a projection.
-  static func building(_ error: StoreError) -> CommandError {
-    error == .locked
+  static func building(_ error: LedgerError) -> CommandError {
+    error.code == .locked
       ? .unavailable(
         "the daemon or another rebuild is building a projection here; run this again later")
       : .store(error)

@@ -1,3 +1,4 @@
+import Platform
 import Store
 
 /// The exit codes of every command.
@@ -38,15 +39,12 @@ enum ExitCode: Int32, CaseIterable {
     }
   }
 
-  init(_ error: StoreError) {
-    switch error {
-    case .newer, .shared(.newer): self = .newer
-    case .copyWithoutSharedJournal, .shared(.otherRoots): self = .usage
-    case .brokenTail, .corrupt, .foreign, .noProjection, .missingWAL, .frozenMigration:
-      self = .findings
-    case .locked, .noJournal, .otherOwner,
-      .full, .io, .busy, .sql, .platform, .lostFile, .shared:
-      self = .unavailable
+  init(_ error: LedgerError) {
+    switch error.kind {
+    case _ where [.newer, .sharedNewer].contains(error.code): self = .newer
+    case .damaged: self = .findings
+    case .usage: self = .usage
+    case .temporary, .fatal: self = .unavailable
     }
   }
 

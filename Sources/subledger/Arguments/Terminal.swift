@@ -120,7 +120,7 @@ enum Terminal {
   private static func fail(_ code: Int32, _ descriptor: Int32) -> Never {
     if code == EPIPE { exit(ExitCode.good.rawValue) }
     if descriptor == STDOUT_FILENO {
-      error("subledger: \(PlatformError.system("write standard output", code))")
+      error("subledger: \(LedgerError.system("write standard output", code).detail)")
     }
     exit(ExitCode.unavailable.rawValue)
   }

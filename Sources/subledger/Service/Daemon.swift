@@ -70,29 +70,29 @@ struct Daemon {
   private static func startSampler(
     _ service: LedgerService, _ manager: ServiceNotice
   ) throws(CommandError) {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try service.startSampling { manager.alive() }
     } catch {
       service.ledger.stop()
-      throw .unavailable("\(error)")
+      throw .unavailable(error.detail)
     }
   }
 
   private static func anchoring(
     _ ledger: Ledger, _ configuration: Configuration
   ) throws(CommandError) -> AnchorService {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       return try AnchorService.start(ledger, configuration.anchors)
     } catch {
       ledger.stop()
-      throw .unavailable("\(error)")
+      throw .unavailable(error.detail)
     }
   }
 
   /// Starts the thread that recovers, once the server listens: what Apple sends meanwhile arrives.
   private static func recovery(_ service: LedgerService) throws(HTTPServerError) -> RecoveryService
   {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       let recovery = try RecoveryService.start(
         service.ledger, version: Subledger.version, configuration: { service.configuration },
         onDisposition: { service.record(recovered: $0, $1) })
@@ -110,7 +110,7 @@ struct Daemon {
   /// Starts the thread that tells others what changed.
   private static func delivery(_ service: LedgerService) throws(HTTPServerError) -> DeliveryService
   {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       let delivery = try DeliveryService.start(
         service.ledger, version: Subledger.version, configuration: { service.configuration })
       service.setDelivery(delivery)

@@ -145,10 +145,10 @@ enum DemoCommand {
   }
 
   private static func write(_ bytes: [UInt8], to path: String) throws(CommandError) {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try DurableFile.write(bytes, to: path)
     } catch {
-      throw .unavailable("\(error)")
+      throw .unavailable(error.detail)
     }
   }
 

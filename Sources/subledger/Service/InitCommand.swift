@@ -51,13 +51,13 @@ enum InitCommand {
   ///   if the file cannot be read.
   private static func readSecret(_ path: String) throws(CommandError) -> [UInt8] {
     var lines: [[UInt8]] = []
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       let reader = try LineReader(path: path, maximum: 4096)
       while let line = try reader.next(), lines.count < 3 {
         if !line.isEmpty { lines.append(line) }
       }
     } catch {
-      throw .unavailable("\(error); give a file that exists, or - for standard input")
+      throw .unavailable("\(error.detail); give a file that exists, or - for standard input")
     }
     guard (1...2).contains(lines.count), lines.allSatisfy({ $0.count <= 1024 }) else {
       throw .usage(
@@ -75,12 +75,12 @@ enum InitCommand {
     for what in plan.files {
       files.append((plan.path(of: what), Array((plan.text(of: what) ?? "").utf8)))
     }
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       for (path, _) in files where try FileKind.of(path) != nil {
-        throw PlatformError.system("make \(path)", EEXIST)
+        throw LedgerError.system("make \(path)", EEXIST)
       }
       guard try [nil, .folder].contains(FileKind.of(plan.data)) else {
-        throw PlatformError.system("make the folder \(plan.data)", EEXIST)
+        throw LedgerError.system("make the folder \(plan.data)", EEXIST)
       }
       if mkdir(plan.folder, 0o755) == 0 {
         // Whatever the mask of new files is: the daemon's user reads the configuration in it.
@@ -89,14 +89,16 @@ enum InitCommand {
         throw .last("make the folder \(plan.folder)")
       }
     } catch {
-      guard case .system(_, EEXIST) = error else {
+      guard error.number == EEXIST else {
         throw .unavailable(
-          "\(error); nothing was written: run it as root, or give another --config and --data")
+          "\(error.detail); nothing was written: run it as root, or give another --config and "
+            + "--data")
       }
-      throw .usage("\(error); nothing was written: move the file away, or give another --config")
+      throw .usage(
+        "\(error.detail); nothing was written: move the file away, or give another --config")
     }
     try mapError(CommandError.store, try DataFolder(path: plan.data).create())
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       for (path, bytes) in files {
         guard try PrivateFile.make(bytes, at: path) else { throw .system("make \(path)", EEXIST) }
       }
@@ -106,7 +108,8 @@ enum InitCommand {
         }
       }
     } catch {
-      throw .unavailable("\(error); some files may be written: remove them, then run this again")
+      throw .unavailable(
+        "\(error.detail); some files may be written: remove them, then run this again")
     }
   }
 

@@ -6,7 +6,7 @@ import Store
 enum StandaloneLedger {
   /// Locks the folder and opens its journal for writing. Call `stop` on the ledger at the end.
   ///
-  /// - Throws: `CommandError.store`, with `StoreError.locked` if another process holds the folder;
+  /// - Throws: `CommandError.store`, with `LedgerError.locked` if another process holds the folder;
   ///   `.unavailable` if the journal is shared, to which the daemon appends.
   static func start(
     _ folder: DataFolder, _ configuration: Configuration

@@ -33,12 +33,12 @@ final class EventMaker: Sendable {
 
   /// - Throws: `BenchError.unmeasurable` if a thread cannot be started.
   func start() throws(BenchError) {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       for number in 0..<threads {
         _ = try Thread.start("make-\(number)") { [self] in run() }
       }
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
   }
 

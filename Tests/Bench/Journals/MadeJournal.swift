@@ -26,7 +26,7 @@ final class MadeJournal {
     let maker = EventMaker(header: header, for: events)
     try maker.start()
     defer { maker.stop() }
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let folder = DataFolder(path: data)
       try folder.create()
       let lock = try folder.lock()
@@ -49,7 +49,7 @@ final class MadeJournal {
 
   private func fill(
     from maker: EventMaker, _ known: [SimulatedNotification], _ body: MadeBody
-  ) throws(StoreError) {
+  ) throws(LedgerError) {
     var body = body
     var used = 0
     while let batches = maker.batches.dequeueAll() {
@@ -69,7 +69,7 @@ final class MadeJournal {
   private var isFull: Bool { Int(journal.head.seq) + batch.count >= events }
 
   /// Appends an event with a receive time one millisecond after the previous one's.
-  private func append(_ event: NewEvent) throws(StoreError) {
+  private func append(_ event: NewEvent) throws(LedgerError) {
     var event = event
     event.receivedAt += journal.head.seq + Int64(batch.count)
     batch.append(.event(event))
@@ -77,7 +77,7 @@ final class MadeJournal {
   }
 
   /// Appends the batch, with checkpoints as the daemon's writer makes them.
-  private func flush() throws(StoreError) {
+  private func flush() throws(LedgerError) {
     let outcomes = try journal.append(batch)
     for case .duplicate(let seq) in outcomes {
       throw .corrupt("a made event is a duplicate of seq \(seq)")

@@ -63,10 +63,10 @@ struct MadeLedger {
       "making a journal of \(Decimal.text(Double(events))) events, at most"
         + " \(Decimal.text(Double(bytes) / 1e9)) GB on disk")
     try MadeJournal.make(folder.data, events: events, among: known, header: header)
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try DurableFile.write(Array(heading.text.utf8), to: completionFile)
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
   }
 
@@ -74,9 +74,9 @@ struct MadeLedger {
   ///
   /// - Throws: `BenchError.unmeasurable` if `body` throws or the journal cannot be opened.
   func read<Result>(
-    _ body: (JournalReader) throws(StoreError) -> Result
+    _ body: (JournalReader) throws(LedgerError) -> Result
   ) throws(BenchError) -> Result {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let reader = try JournalReader.open(DataFolder(path: folder.data))
       defer { reader.close() }
       return try body(reader)
@@ -89,14 +89,14 @@ struct MadeLedger {
   ///
   /// - Throws: `BenchError.unmeasurable` if the journal cannot be read.
   func head() throws(BenchError) -> Int64 {
-    try read { (reader) throws(StoreError) in try reader.head().seq }
+    try read { (reader) throws(LedgerError) in try reader.head().seq }
   }
 
   /// Original transaction ids of at most `count` events at equal distances in the journal.
   ///
   /// - Throws: `BenchError.unmeasurable` if the journal cannot be read.
   func customers(_ count: Int) throws(BenchError) -> [String] {
-    try read { (reader) throws(StoreError) in
+    try read { (reader) throws(LedgerError) in
       let head = try reader.head().seq
       var ids: Set<String> = []
       for index in 0..<Int64(count) {

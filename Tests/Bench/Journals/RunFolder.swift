@@ -70,14 +70,14 @@ struct RunFolder {
       value = .object(members + [("sinks", .array([Self.sink(sink, from)]))])
     }
     let text = value.prettyText + "\n"
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       if sink != nil {
         _ = try PrivateFile.make(
           Array("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n".utf8), at: path + "/sink.secret")
       }
       try DurableFile.write(Array(text.utf8), to: configuration)
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
   }
 

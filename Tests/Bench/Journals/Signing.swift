@@ -16,7 +16,7 @@ enum Signing {
     to path: String
   ) throws(BenchError) {
     var progress = Progress("notifications signed", of: notifications.count)
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       let file = try AtomicFileWriter(path)
       try file.write(heading.text + "\n")
       for start in stride(from: 0, to: notifications.count, by: chunkSize) {
@@ -37,7 +37,7 @@ enum Signing {
   /// Signs on all processors.
   private static func sign(
     _ notifications: ArraySlice<JSONValue>, _ authority: SimulatedAuthority
-  ) throws(PlatformError) -> [[UInt8]] {
+  ) throws(LedgerError) -> [[UInt8]] {
     let parts = ProcessLimits.processors
     let results = BoundedQueue<(part: Int, bodies: [[UInt8]])>(capacity: parts)
     for part in 0..<parts {

@@ -50,19 +50,19 @@ struct Flood: ~Copyable {
   private init(_ requests: any Requests, _ port: UInt16) throws(BenchError) {
     self.requests = requests
     self.port = port
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       epoll = try .open()
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
   }
 
   private mutating func connect(_ token: Int) throws(BenchError) {
     let connection = try LoadConnection.open(port: port)
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try epoll.add(connection.socket.descriptor, token: UInt64(token), .read)
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
     if token == connections.count {
       connections.append(connection)

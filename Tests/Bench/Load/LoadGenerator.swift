@@ -48,10 +48,10 @@ struct LoadGenerator: ~Copyable {
     self.requests = requests
     self.pacer = pacer
     self.marker = Array(marker.utf8)
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       epoll = try .open()
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
     report.latencies.reserveCapacity(requests.count)
   }
@@ -67,10 +67,10 @@ struct LoadGenerator: ~Copyable {
   }
 
   private func addToEpoll(_ descriptor: Int32, _ token: UInt64) throws(BenchError) {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       try epoll.add(descriptor, token: token, .read)
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
   }
 

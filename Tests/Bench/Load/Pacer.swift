@@ -30,7 +30,7 @@ final class Pacer: Sendable {
   /// - Parameter start: what the due times are relative to, in monotonic nanoseconds.
   /// - Throws: `BenchError.unmeasurable` if no thread can be started.
   func start(at start: Int64) throws(BenchError) {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       _ = try Thread.start("pacer") { [self] in
         for offset in due where !isOver.load(ordering: .relaxed) {
           let left = start + offset - Clock.monotonicNanoseconds()
@@ -43,7 +43,7 @@ final class Pacer: Sendable {
         }
       }
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
   }
 

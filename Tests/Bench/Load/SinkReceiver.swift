@@ -26,7 +26,7 @@ final class SinkReceiver: Sendable {
   /// - Parameter port: 0 for a free one.
   /// - Throws: `BenchError.unmeasurable` if the port is taken.
   init(port: UInt16 = 0) throws(BenchError) {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       listener = try .tcp(host: "127.0.0.1", port: port)
       self.port = listener.port
       _ = try Thread.start("receiver") { [self] in
@@ -34,7 +34,7 @@ final class SinkReceiver: Sendable {
         ended.signal()
       }
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
   }
 
@@ -66,7 +66,7 @@ final class SinkReceiver: Sendable {
   private static let answer = Array("HTTP/1.1 204 No Content\r\n\r\n".utf8)
   private static let listening = UInt64.max
 
-  private func serve() throws(PlatformError) {
+  private func serve() throws(LedgerError) {
     var epoll = try Epoll.open()
     try epoll.add(listener.descriptor, token: Self.listening, .read)
     var connections: [UInt64: Connection] = [:]

@@ -38,10 +38,10 @@ final class SlowCrowd: Sendable {
   ) throws(BenchError) -> (result: Result, counts: Counts) {
     let crowd = SlowCrowd()
     let thread: Thread
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       thread = try Thread.start("crowd") { crowd.run(count, port) }
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
     let result: Result
     do throws(BenchError) {

@@ -182,7 +182,7 @@ struct LargeSession {
     let folder = DataFolder(path: large.folder.data)
     var times: [Double] = []
     var rows: Int64 = 0
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let reader = try ProjectionReader.open(folder, path: folder.liveProjection)
       rows = try reader.count()
       for _ in 0..<11 {
@@ -254,7 +254,7 @@ struct LargeSession {
       let key = StreamKey(
         environment: Environment(rawValue: app.environment), bundleId: app.bundleId,
         originalTransactionId: ids[index])
-      let count = try ledger.read { (reader) throws(StoreError) in
+      let count = try ledger.read { (reader) throws(LedgerError) in
         try reader.events(of: key).count
       }
       try RowCheck.require(events: count, of: ids[index], port)

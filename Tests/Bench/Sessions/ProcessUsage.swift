@@ -48,10 +48,10 @@ struct ProcessUsage {
   ///
   /// - Throws: `BenchError.unmeasurable` if it cannot be read or is larger than 64 KiB.
   static func text(_ path: String) throws(BenchError) -> String {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       return String(decoding: try DurableFile.read(path, limit: 1 << 16), as: UTF8.self)
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
   }
 }

@@ -50,7 +50,7 @@ struct RebuildRun {
   ///
   /// - Throws: `BenchError.unmeasurable` if the journal cannot be read.
   static func bareSeconds(_ run: RunFolder) throws(BenchError) -> Double {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       let journal = try JournalReader.open(DataFolder(path: run.data))
       defer { journal.close() }
       let head = try journal.head().seq

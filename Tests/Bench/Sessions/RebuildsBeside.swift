@@ -19,10 +19,10 @@ final class RebuildsBeside: Sendable {
   ) throws(BenchError) -> (result: Result, count: Int) {
     let rebuilds = RebuildsBeside()
     let thread: Thread
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       thread = try Thread.start("rebuilds") { rebuilds.run(in: folder) }
     } catch {
-      throw .unmeasurable("\(error)")
+      throw .unmeasurable(error.detail)
     }
     let result: Result
     do throws(BenchError) {

@@ -1,6 +1,7 @@
 import Audit
 import Foundation
 import Ledger
+import Platform
 import Store
 import Support
 import Testing
@@ -73,10 +74,10 @@ struct CommandFaultTest: Sendable, CustomTestStringConvertible {
 
   private static func isWholeRestore(_ path: String, isDone: Bool) throws {
     let folder = DataFolder(path: path)
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try Ledger.start(folder, now: 0, onFailure: { _ in }).stop()
     } catch {
-      guard case .foreign(let what) = error, what.contains("restore"), !isDone else {
+      guard error.code == .foreign, error.message.contains("restore"), !isDone else {
         throw error
       }
       return

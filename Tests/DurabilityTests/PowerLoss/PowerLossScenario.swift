@@ -1,6 +1,7 @@
 import Audit
 import Foundation
 import Ledger
+import Platform
 import Store
 import Support
 import Testing
@@ -211,10 +212,10 @@ struct PowerLossScenario: Sendable, CustomTestStringConvertible {
   /// An incomplete restore must not be accepted as a journal.
   @Sendable private static func restoreIsWholeOrSaysSo(_ image: String, _ isDone: Bool) throws {
     let folder = DataFolder(path: image + "/data-restored")
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try Ledger.start(folder, now: 0, onFailure: { _ in }).stop()
     } catch {
-      guard case .foreign(let what) = error, what.contains("restore"), !isDone else {
+      guard error.code == .foreign, error.message.contains("restore"), !isDone else {
         throw error
       }
       return

@@ -43,7 +43,7 @@ import Testing
 
   @Test func `a warning at COMMIT makes the outcome unknown, although it is committed`() throws {
     try whenCommitting("RAISE WARNING 'secret-4711'")
-    #expect(throws: SharedJournalError.unknown(state: "WARNING 01000")) { try commit() }
+    #expect(throws: LedgerError.sharedUnknown(state: "WARNING 01000")) { try commit() }
     #expect(try eventCount() == "1")
   }
 
@@ -55,7 +55,7 @@ import Testing
 
   @Test func `a deadline that passes after COMMIT was sent makes the outcome unknown`() throws {
     try whenCommitting("PERFORM pg_sleep(6)")
-    #expect(throws: SharedJournalError.unknown(state: "timeout")) { try commit(within: 3_000) }
+    #expect(throws: LedgerError.sharedUnknown(state: "timeout")) { try commit(within: 3_000) }
     // The server goes on, and commits.
     try wait(60) { try eventCount() == "1" }
     let tail = try journal.begin(after: .origin, by: fixture.soon)
@@ -64,13 +64,13 @@ import Testing
 
   @Test func `a session that is ended after COMMIT was sent makes the outcome unknown`() throws {
     try whenCommitting("PERFORM pg_terminate_backend(pg_backend_pid())")
-    #expect(throws: SharedJournalError.unknown(state: "57P01")) { try commit() }
+    #expect(throws: LedgerError.sharedUnknown(state: "57P01")) { try commit() }
     #expect(try eventCount() == "0")
   }
 
   @Test func `an error at COMMIT is known to have committed nothing`() throws {
     try whenCommitting("RAISE EXCEPTION 'no' USING ERRCODE = '40001'")
-    #expect(throws: SharedJournalError.notNow(state: "40001")) { try commit() }
+    #expect(throws: LedgerError.sharedNotNow(state: "40001")) { try commit() }
     #expect(try eventCount() == "0")
     try fixture.sql("DROP TRIGGER disturb ON head")
     try commit()
@@ -90,7 +90,7 @@ import Testing
       _ = try connection.pipeline(statements, by: fixture.soon)
       Issue.record("it was committed")
     } catch {
-      #expect(FailurePolicy.afterCommit(error.error) == .diverged)
+      #expect(FailurePolicy.afterCommit(error.error) == .sharedDiverged)
     }
     #expect(try fixture.sql("SELECT seq, notes FROM head") == "1|0")
     #expect(try fixture.sql("SELECT count(*) FROM note") == "0")
@@ -98,7 +98,7 @@ import Testing
 
   @Test func `a commit sent too late is not sent`() throws {
     _ = try journal.begin(after: .origin, by: fixture.soon)
-    #expect(throws: SharedJournalError.notNow(state: "timeout")) {
+    #expect(throws: LedgerError.sharedNotNow(state: "timeout")) {
       try journal.commit(shipment(), by: Deadline(milliseconds: 0))
     }
     #expect(try eventCount() == "0")
@@ -110,7 +110,7 @@ import Testing
     journal.abandon()
     try fixture.sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '\(fixture.daemon)'")
-    #expect(throws: SharedJournalError.notNow(state: "57P01")) {
+    #expect(throws: LedgerError.sharedNotNow(state: "57P01")) {
       try journal.begin(after: .origin, by: fixture.soon)
     }
     try commit()
@@ -123,7 +123,7 @@ import Testing
     try wait(9) {
       (try? other.begin(after: .origin, by: Deadline(milliseconds: 500))) != nil
     }
-    #expect(throws: SharedJournalError.self) { try journal.commit(shipment(), by: fixture.soon) }
+    #expect(throws: LedgerError.self) { try journal.commit(shipment(), by: fixture.soon) }
     #expect(try eventCount() == "0")
   }
 

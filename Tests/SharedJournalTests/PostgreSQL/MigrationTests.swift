@@ -1,5 +1,6 @@
 import Clients
 import Migrations
+import Platform
 import SharedJournal
 import SignedData
 import Store
@@ -29,8 +30,8 @@ import Testing
   @Test func `a newer schema and another program's are refused`() throws {
     let fixture = try JournalFixture()
     try fixture.sql("INSERT INTO migration VALUES (3, 'later', sha256('x'), 0)")
-    #expect(throws: SharedJournalError.newer(found: 3, known: 2)) { try fixture.migrate() }
-    #expect(throws: SharedJournalError.newer(found: 3, known: 2)) {
+    #expect(throws: LedgerError.sharedNewer(found: 3, known: 2)) { try fixture.migrate() }
+    #expect(throws: LedgerError.sharedNewer(found: 3, known: 2)) {
       try fixture.journal().identify([UInt8](repeating: 1, count: 16), by: fixture.soon)
     }
     try fixture.sql(
@@ -38,7 +39,7 @@ import Testing
       DELETE FROM migration WHERE number = 3;
       UPDATE migration SET sha256 = sha256('x') WHERE number = 1
       """)
-    let refused = SharedJournalError.refused(state: "migration 1 is of another program")
+    let refused = LedgerError.sharedRefused(state: "migration 1 is of another program")
     #expect(throws: refused) { try fixture.migrate() }
     #expect(throws: refused) {
       try fixture.journal().identify([UInt8](repeating: 1, count: 16), by: fixture.soon)
@@ -62,7 +63,7 @@ import Testing
         wanted, in: fixture.schema, on: fixture.connect(), by: fixture.soon)
       #expect(try journal.trustRoots(by: fixture.soon) == wanted)
     }
-    #expect(throws: SharedJournalError.refused(state: "42501")) {
+    #expect(throws: LedgerError.sharedRefused(state: "42501")) {
       try TrustRootTable.set(
         roots, in: fixture.schema, on: fixture.connect(user: fixture.daemon), by: fixture.soon)
     }
@@ -98,13 +99,13 @@ import Testing
     let other = try #require(PostgresIdentifier("none"))
     let missing = PostgresJournal(
       PostgresJournalSettings(address: try fixture.settings().address, schema: other))
-    #expect(throws: SharedJournalError.refused(state: "42P01")) {
+    #expect(throws: LedgerError.sharedRefused(state: "42P01")) {
       try missing.identify(id, by: fixture.soon)
     }
     try fixture.sql("CREATE ROLE stranger_\(fixture.database) LOGIN")
     let stranger = try fixture.journal(
       address: fixture.server.address(fixture.database, user: "stranger_\(fixture.database)"))
-    #expect(throws: SharedJournalError.refused(state: "42501")) {
+    #expect(throws: LedgerError.sharedRefused(state: "42501")) {
       try stranger.identify(id, by: fixture.soon)
     }
   }

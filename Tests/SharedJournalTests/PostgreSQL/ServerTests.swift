@@ -21,12 +21,12 @@ import Testing
     }
     #expect(try identify(false) == id)
     #expect(
-      throws: SharedJournalError.refused(
+      throws: LedgerError.sharedRefused(
         state: "synchronous_standby_names is empty and \"replication\" is \"required\"")
     ) { try identify(true) }
     for name in ["fsync", "full_page_writes"] {
       try set(name, "off", on: server)
-      #expect(throws: SharedJournalError.refused(state: "the server has \(name) = off")) {
+      #expect(throws: LedgerError.sharedRefused(state: "the server has \(name) = off")) {
         try identify(false)
       }
       try set(name, "on", on: server)
@@ -50,7 +50,7 @@ import Testing
         usleep(20_000)
       }
     }
-    #expect(throws: SharedJournalError.unknown(state: "WARNING 01000")) {
+    #expect(throws: LedgerError.sharedUnknown(state: "WARNING 01000")) {
       try journal.commit(made.shipment, by: fixture.soon)
     }
     cancelling.join()
@@ -85,7 +85,7 @@ import Testing
     _ = try journal.identify(id, by: fixture.soon)
     try fixture.sql("ALTER ROLE locked_daemon PASSWORD 'two'")
     journal.disconnect()
-    #expect(throws: SharedJournalError.refused(state: "28P01")) {
+    #expect(throws: LedgerError.sharedRefused(state: "28P01")) {
       try journal.identify(id, by: fixture.soon)
     }
     current.withLock { $0 = "two" }
@@ -94,7 +94,7 @@ import Testing
       PostgresJournalSettings(
         address: try PostgresAddress(checking: fixture.server.address()), schema: fixture.schema,
         password: { () throws(PasswordError) in throw PasswordError("passwordFile is empty") }))
-    #expect(throws: SharedJournalError.refused(state: "passwordFile is empty")) {
+    #expect(throws: LedgerError.sharedRefused(state: "passwordFile is empty")) {
       try none.identify(id, by: fixture.soon)
     }
   }

@@ -1,5 +1,5 @@
 package import Ledger
-import Platform
+package import Platform
 package import Store
 
 /// A ledger without threads: the test decides when the writer works, and so in which order things
@@ -38,7 +38,7 @@ package final class DeterministicLedger {
   ///   - shared: the shared journal of a copy.
   package static func open(
     _ folder: DataFolder, now: Int64, clock: @escaping () -> Int64, shared: SharedAccess? = nil
-  ) throws(StoreError) -> DeterministicLedger {
+  ) throws(LedgerError) -> DeterministicLedger {
     let ledger = Ledger(folder: folder, shared: shared)
     let writer = try LedgerWriter.open(
       ledger, now: now, clock: clock, pause: { _ in }, onFailure: { _ in })
@@ -59,7 +59,7 @@ package final class DeterministicLedger {
   ///
   /// - Parameter progress: called while the projection is built, when the writer may work; false
   ///   stops the build.
-  package func prepareProjection(progress: () -> Bool) throws(StoreError) {
+  package func prepareProjection(progress: () -> Bool) throws(LedgerError) {
     for _ in 0..<Self.turns where !hasProjection {
       if lacksOwn {
         var plan = Rebuild.Plan()

@@ -17,17 +17,17 @@ package final class InMemoryDutyTable: DutyTable {
 
   private func change<Result>(
     _ duty: String, _ body: (inout SharedJournalServer.Duty?) -> Result
-  ) throws(SharedJournalError) -> Result {
+  ) throws(LedgerError) -> Result {
     let result = server.state.withLock { state -> Result? in
       state.isDown ? nil : body(&state.duties[duty])
     }
-    guard let result else { throw .notNow(state: "08006") }
+    guard let result else { throw .sharedNotNow(state: "08006") }
     return result
   }
 
   package func take(
     _ duty: String, for holder: String, by deadline: Deadline
-  ) throws(SharedJournalError) -> DutyLease? {
+  ) throws(LedgerError) -> DutyLease? {
     let (now, until) = (clock(), clock() + DutyLease.seconds * 1_000_000_000)
     return try change(duty) { duty -> DutyLease? in
       guard var found = duty else {
@@ -44,7 +44,7 @@ package final class InMemoryDutyTable: DutyTable {
 
   package func save(
     _ position: [UInt8], of duty: String, _ lease: DutyLease, by deadline: Deadline
-  ) throws(SharedJournalError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     try change(duty) { duty in
       guard duty?.epoch == lease.epoch else { return false }
       duty?.position = position
@@ -54,7 +54,7 @@ package final class InMemoryDutyTable: DutyTable {
 
   package func release(
     _ duty: String, _ lease: DutyLease, by deadline: Deadline
-  ) throws(SharedJournalError) {
+  ) throws(LedgerError) {
     try change(duty) { duty in
       if duty?.epoch == lease.epoch { duty?.until = .min }
     }

@@ -13,11 +13,11 @@ package final class InMemorySharedJournal: SharedJournal {
   private var me: ObjectIdentifier { ObjectIdentifier(self) }
 
   private func run<Result>(
-    _ body: (inout SharedJournalServer.State) throws(SharedJournalError) -> Result
-  ) throws(SharedJournalError) -> Result {
-    let result = server.state.withLock { state -> Swift.Result<Result, SharedJournalError> in
-      if state.isDown { return .failure(.notNow(state: "08006")) }
-      do throws(SharedJournalError) { return .success(try body(&state)) } catch {
+    _ body: (inout SharedJournalServer.State) throws(LedgerError) -> Result
+  ) throws(LedgerError) -> Result {
+    let result = server.state.withLock { state -> Swift.Result<Result, LedgerError> in
+      if state.isDown { return .failure(.sharedNotNow(state: "08006")) }
+      do throws(LedgerError) { return .success(try body(&state)) } catch {
         return .failure(error)
       }
     }
@@ -26,7 +26,7 @@ package final class InMemorySharedJournal: SharedJournal {
 
   package func identify(
     _ proposed: [UInt8], by deadline: Deadline
-  ) throws(SharedJournalError) -> [UInt8] {
+  ) throws(LedgerError) -> [UInt8] {
     try run { state in
       let id = state.journalId ?? proposed
       state.journalId = id
@@ -34,19 +34,19 @@ package final class InMemorySharedJournal: SharedJournal {
     }
   }
 
-  package func trustRoots(by deadline: Deadline) throws(SharedJournalError) -> Set<[UInt8]> {
+  package func trustRoots(by deadline: Deadline) throws(LedgerError) -> Set<[UInt8]> {
     try run { $0.trustRoots }
   }
 
   package func begin(
     after place: JournalPosition, by deadline: Deadline
-  ) throws(SharedJournalError) -> JournalTail {
+  ) throws(LedgerError) -> JournalTail {
     let me = me
     while true {
-      let tail = try run { (state) throws(SharedJournalError) -> JournalTail? in
+      let tail = try run { (state) throws(LedgerError) -> JournalTail? in
         if state.faults.first == .serialization {
           state.faults.removeFirst()
-          throw .notNow(state: "40001")
+          throw .sharedNotNow(state: "40001")
         }
         guard state.holder == nil || state.holder == me else { return nil }
         let tail = try state.content.tail(after: place, limit: JournalTail.limit)
@@ -54,28 +54,28 @@ package final class InMemorySharedJournal: SharedJournal {
         return tail
       }
       if let tail { return tail }
-      guard !deadline.hasPassed else { throw .notNow(state: "55P03") }
+      guard !deadline.hasPassed else { throw .sharedNotNow(state: "55P03") }
       WakeupEvent().wait(milliseconds: 1)
     }
   }
 
   package func commit(
     _ shipment: Shipment, by deadline: Deadline
-  ) throws(SharedJournalError) {
+  ) throws(LedgerError) {
     defer { abandon() }
     let me = me
-    try run { (state) throws(SharedJournalError) in
-      guard state.holder == me else { throw .notNow(state: "the head is not held") }
+    try run { (state) throws(LedgerError) in
+      guard state.holder == me else { throw .sharedNotNow(state: "the head is not held") }
       let fault = state.faults.isEmpty ? nil : state.faults.removeFirst()
-      if fault == .serialization { throw .notNow(state: "40001") }
-      if fault == .lostBefore { throw .unknown(state: "08006") }
+      if fault == .serialization { throw .sharedNotNow(state: "40001") }
+      if fault == .lostBefore { throw .sharedUnknown(state: "08006") }
       // All of it or nothing.
       var content = state.content
       try content.add(shipment)
       state.content = content
       state.commits += 1
       state.history.append(state.content)
-      guard fault == nil else { throw .unknown(state: fault == .warning ? "01000" : "08006") }
+      guard fault == nil else { throw .sharedUnknown(state: fault == .warning ? "01000" : "08006") }
       state.durable = state.content
     }
   }
@@ -89,15 +89,15 @@ package final class InMemorySharedJournal: SharedJournal {
 
   package func tail(
     after place: JournalPosition, limit: Int, by deadline: Deadline
-  ) throws(SharedJournalError) -> JournalTail {
-    try run { (state) throws(SharedJournalError) in
+  ) throws(LedgerError) -> JournalTail {
+    try run { (state) throws(LedgerError) in
       try state.content.tail(after: place, limit: limit)
     }
   }
 
   package func hash(
     at seq: Int64, by deadline: Deadline
-  ) throws(SharedJournalError) -> [UInt8]? {
+  ) throws(LedgerError) -> [UInt8]? {
     try run { state in
       if seq == 0 { return ChainHash.origin }
       return seq <= Int64(state.content.events.count)
@@ -107,13 +107,13 @@ package final class InMemorySharedJournal: SharedJournal {
 
   package func notesHash(
     at version: Int64, by deadline: Deadline
-  ) throws(SharedJournalError) -> [UInt8]? {
+  ) throws(LedgerError) -> [UInt8]? {
     try run { $0.content.notesHash(at: version) }
   }
 
   package func dictionaryHash(
     at id: Int64, by deadline: Deadline
-  ) throws(SharedJournalError) -> [UInt8]? {
+  ) throws(LedgerError) -> [UInt8]? {
     try run { state in state.content.dictionaries.first { $0.id == id }?.sha256 }
   }
 
@@ -123,10 +123,10 @@ package final class InMemorySharedJournal: SharedJournal {
 extension SharedJournalServer.Content {
   func tail(
     after place: JournalPosition, limit: Int
-  ) throws(SharedJournalError) -> JournalTail {
+  ) throws(LedgerError) -> JournalTail {
     guard head.seq > place.seq || head.seq == place.seq && head.hash == place.hash,
       head.notes > place.notes || head.notes == place.notes && head.notesHash == place.notesHash
-    else { throw .diverged }
+    else { throw .sharedDiverged }
     let newEvents = events.dropFirst(Int(place.seq)).prefix(limit)
     let newNotes = notes.dropFirst(Int(place.notes)).prefix(limit)
     let newDictionaries = dictionaries.dropFirst(Int(place.dictionary)).prefix(limit)
@@ -141,20 +141,20 @@ extension SharedJournalServer.Content {
   }
 
   /// Checks what PostgreSQL's constraints check, and the chain.
-  mutating func add(_ shipment: Shipment) throws(SharedJournalError) {
+  mutating func add(_ shipment: Shipment) throws(LedgerError) {
     guard shipment.after.seq == head.seq, shipment.after.hash == head.hash,
       shipment.after.notes == head.notes, shipment.after.notesHash == head.notesHash
-    else { throw .diverged }
+    else { throw .sharedDiverged }
     for item in shipment.dictionaries {
-      guard item.id == Int64(dictionaries.count) + 1 else { throw .diverged }
+      guard item.id == Int64(dictionaries.count) + 1 else { throw .sharedDiverged }
       dictionaries.append(item)
     }
     for event in shipment.events {
       guard event.seq == head.seq + 1, event.receivedAt >= head.receivedAt ?? .min,
         event.link.hash(after: head.hash) == event.hash
-      else { throw .broken(state: "SL001") }
+      else { throw .sharedBroken(state: "SL001") }
       guard !events.contains(where: { $0.notificationUUID == event.notificationUUID }) else {
-        throw .diverged
+        throw .sharedDiverged
       }
       events.append(event)
       (head.seq, head.hash, head.receivedAt) = (event.seq, event.hash, event.receivedAt)
@@ -165,11 +165,13 @@ extension SharedJournalServer.Content {
         version: note.version, subject: note.subject, sha256: note.sha256, body: [])
     }
     for note in shipment.notes {
-      guard note.version == head.notes + 1 else { throw .broken(state: "SL001") }
+      guard note.version == head.notes + 1 else { throw .sharedBroken(state: "SL001") }
       notes.append(note)
       (head.notes, head.notesHash) = (note.version, note.chain(after: head.notesHash))
     }
     head.dictionary = dictionaries.last?.id ?? 0
-    guard head == shipment.head else { throw .broken(state: "the head is not what was shipped") }
+    guard head == shipment.head else {
+      throw .sharedBroken(state: "the head is not what was shipped")
+    }
   }
 }

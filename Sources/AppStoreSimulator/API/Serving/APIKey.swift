@@ -32,8 +32,8 @@ struct APIKey: Sendable {
       let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
       id = String(decoding: digest.prefix(10).map { letters[Int($0 & 31)] }, as: UTF8.self)
       issuer = Self.uuid(Array(digest.suffix(16)))
-    } catch PlatformError.system(let attempt, let code) {
-      throw .file(attempt, path: "", code: code)
+    } catch let error as LedgerError {
+      throw .file("read or make", path: path, code: error.number)
     } catch {
       throw .authority(path: folder, error as? SigningError ?? .unknownKey)
     }

@@ -108,10 +108,10 @@ struct ConfigurationReader {
   }
 
   func read(_ path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       return try DurableFile.read(path, limit: limit)
     } catch {
-      throw invalid("\(error)", "check the path and its permissions")
+      throw invalid(error.detail, "check the path and its permissions")
     }
   }
 

@@ -28,7 +28,7 @@ enum ImportCommand {
     let journal = try LineJournal(folder, configuration)
     defer { journal.ledger?.stop() }
     let progress = try mapError(
-      { (error: PlatformError) in CommandError.unavailable("\(error)") },
+      { (error: LedgerError) in CommandError.unavailable(error.detail) },
       try ImportProgress(folder, file.ids))
     if !progress.done.isEmpty {
       Terminal.error("subledger import: \(CountText.of(progress.done.count, "ids")) done already")
@@ -51,7 +51,7 @@ enum ImportCommand {
     _ path: String, _ arguments: Arguments
   ) throws(CommandError) -> IdentifierFile {
     let bytes = try mapError(
-      { (error: PlatformError) in CommandError.unavailable("\(error)") },
+      { (error: LedgerError) in CommandError.unavailable(error.detail) },
       try DurableFile.read(path, limit: mostBytes))
     let column: IdentifierFile.Column =
       switch arguments["--column"] {

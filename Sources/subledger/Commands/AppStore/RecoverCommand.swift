@@ -32,7 +32,7 @@ enum RecoverCommand {
     let ledger = isDry || daemon != nil ? nil : try StandaloneLedger.start(folder, configuration)
     defer { ledger?.stop() }
     let receiver = try StandaloneLedger.receiver(configuration)
-    let report = try mapError(CommandError.store) { () throws(StoreError) in
+    let report = try mapError(CommandError.store) { () throws(LedgerError) in
       let journal = try JournalReader.open(folder, isPassing: true)
       let sink: any RecoverySink =
         if let ledger {
@@ -109,7 +109,7 @@ enum RecoverCommand {
   private static func lock(_ folder: DataFolder) throws(CommandError) -> HeldLock {
     try mapError(CommandError.store, try folder.create())
     let lock = try mapError(
-      { (error: PlatformError) in CommandError.unavailable("\(error)") },
+      { (error: LedgerError) in CommandError.unavailable(error.detail) },
       try FolderLock.acquire(folder.recoveryLock))
     guard let lock else {
       throw .unavailable("another recover runs on this folder; wait until it ends")

@@ -28,7 +28,7 @@ struct TestNotification {
     var settings = ClientSettings()
     settings.totalMilliseconds = Int(min(timeout, 10_000))
     client = try AppStoreAccounts.client(account, .once, cancellation, settings)
-    journal = try mapError(CommandError.store) { () throws(StoreError) in
+    journal = try mapError(CommandError.store) { () throws(LedgerError) in
       try folder.requireJournal()
       return try JournalReader.open(folder)
     }
@@ -145,7 +145,7 @@ struct TestNotification {
       return
     }
     guard let uuid = report.notificationUUID else { return }
-    try mapError(CommandError.store) { () throws(StoreError) in
+    try mapError(CommandError.store) { () throws(LedgerError) in
       report.journaled = try journal.event(notificationUUID: uuid)
         .map { ($0.seq, $0.receivedAt) }
       guard report.journaled == nil else { return }
@@ -167,7 +167,7 @@ struct TestNotification {
   /// Among the newest of the quarantine.
   private func quarantined(
     _ uuid: NotificationUUID, since time: Int64
-  ) throws(StoreError) -> (id: Int64, reason: String)? {
+  ) throws(LedgerError) -> (id: Int64, reason: String)? {
     try journal.quarantined(through: Int64.max, limit: 1_000, bodies: false)
       .prefix { $0.receivedAt >= time }
       .first { $0.notificationUUID.flatMap { NotificationUUID($0) } == uuid }

@@ -30,7 +30,7 @@ enum EventsCommand {
     var remaining = try arguments.number("--limit", 1...1_000_000_000) ?? .max
     var last = try arguments.number("--after", 0...Int64.max) ?? 0
     let folder = try arguments.readableFolder()
-    let isUnknown = try mapError(CommandError.store) { () throws(StoreError) in
+    let isUnknown = try mapError(CommandError.store) { () throws(LedgerError) in
       try tellUnknown(filter, JournalReader.open(folder))
     }
     let cancellation = Cancellation()
@@ -39,7 +39,7 @@ enum EventsCommand {
     var hasPrinted = false
     var end: Int64 = 0
     while !interruption.isRequested {
-      let (head, page) = try mapError(CommandError.store) { () throws(StoreError) in
+      let (head, page) = try mapError(CommandError.store) { () throws(LedgerError) in
         // Opened for each page, because a daemon may have been started on the folder meanwhile.
         let journal = try JournalReader.open(folder)
         // First: what is read then reaches as far at least.
@@ -130,7 +130,7 @@ enum EventsCommand {
   /// - Returns: whether it told.
   private static func tellUnknown(
     _ filter: EventFilter, _ journal: JournalReader
-  ) throws(StoreError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     guard let type = filter.notificationTypes.first, !TypeDescriptions.types.contains(type) else {
       return false
     }

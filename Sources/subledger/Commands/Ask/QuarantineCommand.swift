@@ -36,7 +36,7 @@ enum QuarantineCommand {
   ) throws(CommandError) -> ExitCode {
     let limit = Int(try arguments.number("--limit", 1...1_000_000) ?? 100)
     let folder = try arguments.readableFolder()
-    let (items, counts) = try mapError(CommandError.store) { () throws(StoreError) in
+    let (items, counts) = try mapError(CommandError.store) { () throws(LedgerError) in
       let journal = try JournalReader.open(folder)
       return (try journal.quarantined(limit: limit, filter), try journal.quarantineCounts())
     }
@@ -131,7 +131,7 @@ enum QuarantineCommand {
     let progress = ProgressReporter(task)
     var (last, count): (Int64, Int64) = (0, 0)
     while !interruption.isRequested {
-      let ids = try mapError(CommandError.store) { () throws(StoreError) in
+      let ids = try mapError(CommandError.store) { () throws(LedgerError) in
         try JournalReader.open(folder)
           .quarantinedIds(after: last, limit: Quarantine.batchLimit, filter)
       }

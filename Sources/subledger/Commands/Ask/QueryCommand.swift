@@ -31,7 +31,7 @@ enum QueryCommand {
     let limit = QueryLimit(
       seconds: seconds, isInterrupted: { cancellation.isRequested }, onOverrun: exit)
     try mapError(
-      { (error: PlatformError) in CommandError.store(StoreError(error)) }, try limit.start())
+      CommandError.store, try limit.start())
     defer { limit.end() }
     QueryReader.limitMemory()
     let reader = try mapError(CommandError.store, try QueryReader.open(folder))
@@ -52,7 +52,7 @@ enum QueryCommand {
   ) throws(CommandError) -> String {
     guard operand == "-" else { return operand }
     var bytes: [UInt8] = []
-    try mapError({ CommandError.store(StoreError($0)) }) { () throws(PlatformError) in
+    try mapError(CommandError.store) { () throws(LedgerError) in
       let input = try LineReader(
         path: "-", maximum: maximumSQL, cancellation: cancellation)
       while bytes.count <= maximumSQL, let line = try input.next() { bytes += line + [0x0A] }

@@ -32,7 +32,7 @@ enum ExportCommand {
     let progress = ProgressReporter("export")
     let count = try mapError(
       CommandError.store,
-      try Export.run(folder, only: arguments["--only"]) { (lines) throws(StoreError) in
+      try Export.run(folder, only: arguments["--only"]) { (lines) throws(LedgerError) in
         try target.write(lines)
       } progress: { done, head in
         progress.show(done, of: head)

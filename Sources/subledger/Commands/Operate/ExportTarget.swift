@@ -35,33 +35,33 @@ final class ExportTarget {
     file = try mapError(Self.unavailable, try AtomicFileWriter(path))
   }
 
-  private static func unavailable(_ error: PlatformError) -> CommandError {
-    .unavailable("\(error); give another file")
+  private static func unavailable(_ error: LedgerError) -> CommandError {
+    .unavailable("\(error.detail); give another file")
   }
 
-  /// - Throws: the error of the file as a `StoreError`.
-  func write(_ bytes: [UInt8]) throws(StoreError) {
+  /// - Throws: the error of the file as a `LedgerError`.
+  func write(_ bytes: [UInt8]) throws(LedgerError) {
     guard isCompressed else { return try store(bytes) }
     waiting += bytes
     if waiting.count >= Self.frameSize { try storeFrame() }
   }
 
-  private func storeFrame() throws(StoreError) {
+  private func storeFrame() throws(LedgerError) {
     guard let frame = ZstdFile.frame(waiting) else { throw .sql("zstd could not compress") }
     waiting.removeAll(keepingCapacity: true)
     try store(frame)
   }
 
-  private func store(_ bytes: [UInt8]) throws(StoreError) {
+  private func store(_ bytes: [UInt8]) throws(LedgerError) {
     guard let file else { return Terminal.write(bytes) }
-    try mapError(StoreError.init, try file.write(bytes))
+    try file.write(bytes)
   }
 
   /// Syncs the file and gives it its name.
   ///
-  /// - Throws: the error of the file as a `StoreError`; then no file was made.
-  func finish() throws(StoreError) {
+  /// - Throws: the error of the file as a `LedgerError`; then no file was made.
+  func finish() throws(LedgerError) {
     if !waiting.isEmpty { try storeFrame() }
-    try mapError(StoreError.init, try file?.finish())
+    try file?.finish()
   }
 }

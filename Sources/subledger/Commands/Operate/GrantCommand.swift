@@ -46,7 +46,7 @@ enum GrantCommand {
   /// The id of the grant that a statement made, by which it is ended; nil for another statement.
   private static func grant(
     _ statement: NewStatement, _ folder: DataFolder
-  ) throws(StoreError) -> String? {
+  ) throws(LedgerError) -> String? {
     guard case .grant = statement.content else { return nil }
     let journal = try JournalReader.open(folder)
     defer { journal.close() }

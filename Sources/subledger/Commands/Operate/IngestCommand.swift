@@ -27,13 +27,13 @@ enum IngestCommand {
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
     let reader: LineReader
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       // A line of an export has its seq and hash besides the body.
       reader = try LineReader(
         path: path, maximum: BatchReceive.maximumLine(configuration.bodyLimit),
         cancellation: cancellation, unpacker: ZstdFile.unpacker)
     } catch {
-      throw .unavailable("\(error)")
+      throw .unavailable(error.detail)
     }
     let counts: Counts
     let isStopped: Bool
@@ -108,7 +108,7 @@ enum IngestCommand {
   ) throws(CommandError) -> [(number: Int, bytes: [UInt8])] {
     var lines: [(number: Int, bytes: [UInt8])] = []
     var bytes = 0
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       while lines.count < limit, bytes < batchBytes, let line = try reader.next() {
         number += 1
         guard !line.allSatisfy(isBlank) else { continue }
@@ -116,7 +116,7 @@ enum IngestCommand {
         bytes += line.count
       }
     } catch {
-      throw .unavailable("\(error)")
+      throw .unavailable(error.detail)
     }
     return lines
   }

@@ -14,7 +14,7 @@ enum RebuildAnnouncement {
       throw .findings("no sink gets entitlement.recalculated: there is nobody to tell")
     }
     let folder = try arguments.journalFolder()
-    let count = try mapError(CommandError.building) { () throws(StoreError) in
+    let count = try mapError(CommandError.building) { () throws(LedgerError) in
       try announce(folder, configuration.nonRenewingDurations)
     }
     guard let count else {
@@ -34,30 +34,30 @@ enum RebuildAnnouncement {
   /// Compares, and leaves the list for the daemon. Returns nil if it was announced before.
   private static func announce(
     _ folder: DataFolder, _ durations: [String: Int64]
-  ) throws(StoreError) -> Int64? {
+  ) throws(LedgerError) -> Int64? {
     let journal = try JournalReader.open(folder)
     var list: AtomicFileWriter?
     var count: Int64 = 0
     try ProjectionDiff.afterSwitch(
       folder, at: Clock.now(), durations: durations
-    ) { (before, after) throws(StoreError) in
+    ) { (before, after) throws(LedgerError) in
       let announcement = SinkStore.Announcement(before: name(before), after: name(after))
       guard try !SinkStore.isAnnounced(announcement, in: folder) else { return false }
-      let file = try mapError(StoreError.init, try AtomicFileWriter(folder.announcement))
-      try mapError(StoreError.init, try file.write(announcement.json.text + "\n"))
+      let file = try AtomicFileWriter(folder.announcement)
+      try file.write(announcement.json.text + "\n")
       list = file
       return true
-    } each: { (difference) throws(StoreError) in
+    } each: { (difference) throws(LedgerError) in
       let changes = difference.changes
       guard !changes.isEmpty, let stream = try journal.streamId(of: difference.key) else { return }
       let item = Recalculation(
         stream: stream, hadAccess: difference.hadAccess,
         changes: .object(changes.map { ($0.field, .array([$0.before, $0.after])) }))
-      try mapError(StoreError.init, try list?.write(item.json.text + "\n"))
+      try list?.write(item.json.text + "\n")
       count += 1
     }
     guard let list else { return nil }
-    try mapError(StoreError.init, try list.finish())
+    try list.finish()
     return count
   }
 

@@ -99,11 +99,11 @@ enum RebuildCommand {
   static func judgeHeld(_ folder: DataFolder) throws(CommandError) {
     let observer = RebuildObserver(ProgressReporter("judge held evidence", counting: "pieces"))
     let journaled: Int?
-    do throws(StoreError) {
+    do throws(LedgerError) {
       journaled = try Rebuild.judgeHeld(
         folder, now: Clock.now(), progress: observer.shouldContinue)
     } catch {
-      guard error == .locked || error == .copyWithoutSharedJournal else { throw .store(error) }
+      guard [.locked, .copyWithoutSharedJournal].contains(error.code) else { throw .store(error) }
       return Terminal.error(
         "subledger rebuild: evidence is held by the rules of another fold. A daemon of this "
           + "version judges it by itself, and no rows of this fold become live before; until it "
@@ -201,7 +201,7 @@ enum RebuildCommand {
     if let daemon = ControlClient(folder) {
       try require(try daemon.post("/control/rows/prune?keep=\(retained)").status)
     } else {
-      try mapError(CommandError.store) { () throws(StoreError) in
+      try mapError(CommandError.store) { () throws(LedgerError) in
         let lock = try folder.lock()
         try ProjectionFile.prune(folder, keeping: retained)
         withExtendedLifetime(lock) {}
@@ -245,7 +245,7 @@ enum RebuildCommand {
   }
 
   /// Damage of a projection needs no backup: it is built again.
-  private static func refolding(_ error: StoreError) -> CommandError {
+  private static func refolding(_ error: LedgerError) -> CommandError {
     guard error.isDamage else { return .store(error) }
     return .findings(
       "the live projection is damaged; start the daemon, which builds it again, or run "

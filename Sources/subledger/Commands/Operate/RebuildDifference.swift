@@ -28,7 +28,7 @@ enum RebuildDifference {
         folder, plan, at: at,
         durations: configuration.nonRenewingDurations,
         progress: observer.shouldContinue
-      ) { (difference) throws(StoreError) in
+      ) { (difference) throws(LedgerError) in
         try output?.write(difference)
         let sameKind = shown.filter { $0.access == difference.access }
         if sameKind.count < samples { shown.append(difference) }
@@ -50,7 +50,7 @@ enum RebuildDifference {
   private static func store(
     _ comparison: StoredDiff, _ configuration: Configuration, _ arguments: Arguments
   ) {
-    do throws(StoreError) {
+    do throws(LedgerError) {
       try comparison.write(arguments.folder(configuration))
     } catch {
       Terminal.error("not stored for the console: \(error)")
@@ -137,32 +137,32 @@ enum RebuildDifference {
       guard isJSON || path.hasSuffix(".csv") else {
         throw .usage("--output takes a file whose name ends in .csv or .json")
       }
-      do throws(PlatformError) {
+      do throws(LedgerError) {
         guard try FileKind.of(path) == nil else { throw .system("make \(path)", EEXIST) }
         file = try AtomicFileWriter(path)
         try file.write(isJSON ? "{\"object\":\"list\",\"items\":[" : RowDifference.columns + "\r\n")
       } catch {
-        throw .unavailable(error.description)
+        throw .unavailable(error.detail)
       }
     }
 
-    func write(_ difference: RowDifference) throws(StoreError) {
+    func write(_ difference: RowDifference) throws(LedgerError) {
       count += 1
       let separator = count > 1 ? ",\n" : "\n"
-      try step { () throws(PlatformError) in
+      try step { () throws(LedgerError) in
         try file.write(isJSON ? separator + difference.json.text : difference.csv + "\r\n")
       }
     }
 
-    func finish() throws(StoreError) {
-      try step { () throws(PlatformError) in
+    func finish() throws(LedgerError) {
+      try step { () throws(LedgerError) in
         if isJSON { try file.write("\n]}\n") }
         try file.finish()
       }
     }
 
-    private func step(_ body: () throws(PlatformError) -> Void) throws(StoreError) {
-      try mapError(StoreError.init, in: body)
+    private func step(_ body: () throws(LedgerError) -> Void) throws(LedgerError) {
+      try body()
     }
   }
 }

@@ -29,10 +29,10 @@ enum AnchorCommand {
       CommandError.anchor,
       try Anchor.make(of: folder, at: Clock.now(), by: try AnchorKey.readOrMake(folder)))
     if let path = arguments["--append"] {
-      do throws(PlatformError) {
+      do throws(LedgerError) {
         try AppendedFile.append(line: anchor.line, to: path)
       } catch {
-        throw .unavailable("\(error); no anchor was written, give another --append")
+        throw .unavailable("\(error.detail); no anchor was written, give another --append")
       }
     }
     Terminal.write(anchor.line + [0x0A])

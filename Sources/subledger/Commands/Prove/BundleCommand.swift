@@ -32,7 +32,7 @@ enum BundleCommand {
         // Given ones are what the reader knows, however far they are.
         maximumLinks: arguments["--anchors"] == nil ? Configuration.Anchors.usualEvents : .max,
         asOf: asOf, now: Clock.now(), durations: configuration.nonRenewingDurations
-      ) { (line) throws(StoreError) in
+      ) { (line) throws(LedgerError) in
         try target.write(line)
       } progress: { done, count in
         progress.show(done, of: count)
@@ -74,7 +74,7 @@ enum BundleCommand {
   }
 
   private static func anchors(of path: String) throws(CommandError) -> [Anchor] {
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       let lines = try LineReader(path: path, maximum: Anchor.maximumLine, isPlain: true)
       var anchors: [Anchor] = []
       while let line = try lines.next() {
@@ -82,7 +82,7 @@ enum BundleCommand {
       }
       return anchors
     } catch {
-      throw .unavailable("\(error); give another --anchors")
+      throw .unavailable("\(error.detail); give another --anchors")
     }
   }
 

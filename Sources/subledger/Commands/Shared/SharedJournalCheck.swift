@@ -22,7 +22,7 @@ enum SharedJournalCheck {
   static func examine(_ configuration: Configuration, _ folder: DataFolder) -> [DoctorCheck] {
     guard let shared = configuration.sharedJournal else { return [] }
     let report: ServerReport
-    do throws(SharedJournalError) {
+    do throws(LedgerError) {
       report = try ServerReport(shared.settings, by: Deadline(milliseconds: limit))
     } catch {
       return [

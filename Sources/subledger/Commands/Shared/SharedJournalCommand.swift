@@ -78,5 +78,5 @@ enum SharedJournalCommand {
         journal.address, password: password, target: .writable, by: soon))
   }
 
-  static func failed(_ error: SharedJournalError) -> CommandError { .store(.shared(error)) }
+  static func failed(_ error: LedgerError) -> CommandError { .store(error) }
 }

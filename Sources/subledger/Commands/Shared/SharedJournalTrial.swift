@@ -24,7 +24,7 @@ enum SharedJournalTrial {
       if result.failure != nil { failures += 1 }
       show(result, asJSON: arguments.has("--json"))
     }
-    do throws(SharedJournalError) {
+    do throws(LedgerError) {
       try trial.remove(by: SharedJournalCommand.soon)
     } catch {
       throw .unavailable("the schema \(trial.schema) is left, remove it by hand: \(error)")

@@ -42,7 +42,7 @@ enum SharedJournalUpload {
     }
     let table = PostgresDutyTable(shared.settings)
     let (deadline, name) = (Deadline(milliseconds: 10_000), Duty.sinks.rawValue)
-    try mapError({ CommandError.store(.shared($0)) }) { () throws(SharedJournalError) in
+    try mapError(CommandError.store) { () throws(LedgerError) in
       // Held by a daemon, it is saved already.
       guard let lease = try table.take(name, for: "shared-journal init", by: deadline) else {
         return
@@ -54,7 +54,7 @@ enum SharedJournalUpload {
 
   static func detach(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let folder = try arguments.journalFolder()
-    let wasCopy = try mapError(CommandError.store) { () throws(StoreError) in
+    let wasCopy = try mapError(CommandError.store) { () throws(LedgerError) in
       let lock = try folder.lock()
       return try Journal.detach(folder, lock: lock, now: Clock.now())
     }

@@ -118,7 +118,7 @@ struct SimulateRun {
   private static func secret(_ path: String?) throws(CommandError) -> String {
     guard let path else { return "" }
     let line: [UInt8]?
-    do throws(PlatformError) { line = try LineReader(path: path, maximum: 1 << 20).next() } catch {
+    do throws(LedgerError) { line = try LineReader(path: path, maximum: 1 << 20).next() } catch {
       throw .simulator(.file("read", path, error))
     }
     guard let secret = String(validating: line ?? [], as: UTF8.self), !secret.isEmpty else {
@@ -183,12 +183,12 @@ struct SimulateRun {
         progress: { Terminal.progress("\($0) of \(total) written") }
       ) { (lines) throws(SimulatorError) in
         guard let file else { return Terminal.write(lines) }
-        do throws(PlatformError) { try file.write(lines) } catch {
+        do throws(LedgerError) { try file.write(lines) } catch {
           throw .file("write", path + ".partial", error)
         }
       }
       guard written == total, let file else { return written }
-      do throws(PlatformError) { try file.finish() } catch { throw .file("make", path, error) }
+      do throws(LedgerError) { try file.finish() } catch { throw .file("make", path, error) }
       return written
     }
     // With `-` standard output holds the notifications.
@@ -202,7 +202,7 @@ struct SimulateRun {
   }
 
   private static func create(_ path: String) throws(CommandError) -> AtomicFileWriter {
-    do throws(PlatformError) { return try AtomicFileWriter(path) } catch {
+    do throws(LedgerError) { return try AtomicFileWriter(path) } catch {
       throw .simulator(.file("make", path + ".partial", error))
     }
   }
