@@ -1,5 +1,5 @@
 public import AppStore
-public import Entitlements
+import Entitlements
 public import Platform
 public import Store
 
