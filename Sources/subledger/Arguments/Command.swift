@@ -1,4 +1,6 @@
 import Ledger
+import Platform
+import Queries
 
 /// One command: its name, its arguments, its help, and what runs it.
 struct Command: Sendable {
@@ -15,7 +17,7 @@ struct Command: Sendable {
   /// The operands that are fixed words, such as `list` of `quarantine`, for completions.
   var operands: [String] = []
   let example: String
-  let action: @Sendable (Arguments) throws(CommandError) -> ExitCode
+  let action: @Sendable (Arguments) throws(LedgerError) -> ExitCode
 
   struct Flag: Sendable {
     let name: String
@@ -56,15 +58,17 @@ struct Command: Sendable {
       Terminal.print(help)
       return .good
     }
-    do throws(CommandError) {
+    do throws(LedgerError) {
       let flags = flags + common
       return try action(
         try Arguments(
           arguments, valued: flags.filter { $0.value != nil }.map(\.name),
           plain: flags.filter { $0.value == nil }.map(\.name)))
     } catch {
-      Terminal.error("subledger \(name): \(error.text)", .red)
-      if case .usage = error { Terminal.error("see: subledger \(name) --help") }
+      Terminal.error("subledger \(name): \(error.description)", .red)
+      if [.usage, .ambiguous].contains(error.code) {
+        Terminal.error("see: subledger \(name) --help")
+      }
       Terminal.tellConfiguration()
       return ExitCode(error)
     }

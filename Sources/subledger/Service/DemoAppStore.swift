@@ -14,11 +14,11 @@ final class DemoAppStore: Sendable {
   private static let startTimeout: Int32 = 60_000
 
   /// - Parameter arguments: those after `simulate serve`.
-  /// - Throws: `CommandError.unavailable` if it does not listen.
-  static func start(_ arguments: [String]) throws(CommandError) -> DemoAppStore {
+  /// - Throws: `LedgerError.unavailable` if it does not listen.
+  static func start(_ arguments: [String]) throws(LedgerError) -> DemoAppStore {
     let store = DemoAppStore()
     let thread = try mapError(
-      { (error: LedgerError) in CommandError.unavailable(error.detail) },
+      { (error: LedgerError) in LedgerError.unavailable(error.detail) },
       try Thread.start("demo-store") {
         _ = StandInCommand.run(
           arguments: arguments, output: { store.begin($0) }, progress: { _ in },
@@ -54,8 +54,8 @@ final class DemoAppStore: Sendable {
   /// Moves the simulated clock, and sends what is then due.
   ///
   /// - Returns: how many notifications of both environments together have not been delivered.
-  /// - Throws: `CommandError.unavailable` if there is no usable answer.
-  func advance(_ milliseconds: Int64) throws(CommandError) -> Int64 {
+  /// - Throws: `LedgerError.unavailable` if there is no usable answer.
+  func advance(_ milliseconds: Int64) throws(LedgerError) -> Int64 {
     let body = JSONValue.object([("advance", .integer(milliseconds))]).bytes
     guard let address = ServiceAddress(text("production") + "/control"),
       let answer = try? ServiceConnection(address).post(body), answer.status == 200,

@@ -30,8 +30,8 @@ struct DemoOutage {
   /// - Throws: what the start of a daemon throws. Nothing runs any more then.
   static func play(
     _ daemon: Daemon, _ folder: String, _ interruption: Interruption,
-    configure: (_ listen: String, DemoAppStore) throws(CommandError) -> Configuration
-  ) throws(CommandError) -> DemoOutage {
+    configure: (_ listen: String, DemoAppStore) throws(LedgerError) -> Configuration
+  ) throws(LedgerError) -> DemoOutage {
     let address = "127.0.0.1:\(daemon.server.port)"
     // Another seed in each run: the customers of the last run are known.
     let now = Clock.now()
@@ -39,7 +39,7 @@ struct DemoOutage {
     let data = DataFolder(path: folder + "/data")
     var running: Daemon? = daemon
     var opened: DemoAppStore?
-    do throws(CommandError) {
+    do throws(LedgerError) {
       let store = try DemoAppStore.start([
         "--authority", folder + "/authority", "--customers", "\(customers)", "--days", "\(days)",
         "--lifecycle", DemoCustomer.lifecycle, "--behind", "\(DemoCustomer.days)",
@@ -56,8 +56,7 @@ struct DemoOutage {
       Terminal.print("  \(missed) notifications cannot be delivered.")
       let configuration = try configure(address, store)
       // The days passed in a moment: by this machine's clock the daemon was hardly away.
-      try mapError(
-        CommandError.store, try RecoveryService.recordAlive(at: now - days * CivilTime.day, data))
+      try RecoveryService.recordAlive(at: now - days * CivilTime.day, data)
       let back = try Daemon.start(configuration)
       running = back
       Terminal.print("  The daemon is back, and asks for Apple's notification history by itself.")
