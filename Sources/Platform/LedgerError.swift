@@ -56,9 +56,39 @@ extension LedgerError.Code {
   public static let system = Self("system")
   /// The disk is full.
   public static let full = Self("disk_full")
+  /// What was asked for is wrong.
+  public static let usage = Self("usage")
+  /// It cannot be had now; the text says all.
+  public static let unavailable = Self("unavailable")
+  /// Something was found that should not be, or was not found; the text says all.
+  public static let findings = Self("findings")
+  /// The user stopped it.
+  public static let stopped = Self("stopped")
 }
 
 extension LedgerError {
+  public static func usage(_ text: String) -> LedgerError { LedgerError(.usage, .usage, text) }
+
+  public static func unavailable(_ text: String) -> LedgerError {
+    LedgerError(.unavailable, .temporary, text)
+  }
+
+  public static func findings(_ text: String) -> LedgerError {
+    LedgerError(.findings, .damaged, text)
+  }
+
+  /// The user stopped it; the text says what is left.
+  public static func stopped(_ text: String) -> LedgerError {
+    LedgerError(.stopped, .temporary, text)
+  }
+
+  public static let stopped = stopped("stopped")
+
+  /// The same with another next step, or with none.
+  public func with(next: String?) -> LedgerError {
+    LedgerError(code, kind, message, next: next, detail: detail, number: number)
+  }
+
   /// The disk is full. Nothing was written; the same call may succeed later.
   public static let full = full(detail: nil, number: 0)
 

@@ -1,6 +1,6 @@
 /// Evaluates an expression and replaces the error that it throws.
 ///
-///     let journal = try mapError(VerifyError.store, try JournalReader.open(folder))
+///     let journal = try JournalReader.open(folder)
 ///
 /// An overload takes a closure, for more than one expression.
 ///

@@ -1,5 +1,6 @@
 public import AppStore
 public import Clients
+public import Platform
 public import Store
 public import StrictJSON
 
@@ -45,7 +46,7 @@ public struct GapReport: Sendable {
     public internal(set) var unlisted: Int64 = 0
     public internal(set) var unlistedSeqs: [Int64] = []
     /// Why it ended early; nil if it did not.
-    public internal(set) var error: RecoveryError?
+    public internal(set) var error: LedgerError?
     let goneBefore: Int64?
 
     init(_ account: AppStoreAccount, _ plan: RecoveryPlan, _ found: SliceResult) {
@@ -65,7 +66,7 @@ public struct GapReport: Sendable {
     }
 
     /// An app that was not asked about.
-    public init(_ account: AppStoreAccount, _ plan: RecoveryPlan, failedWith error: RecoveryError) {
+    public init(_ account: AppStoreAccount, _ plan: RecoveryPlan, failedWith error: LedgerError) {
       self.init(account, plan, SliceResult())
       self.error = error
     }
@@ -82,12 +83,12 @@ public struct GapReport: Sendable {
 
   public var hasFindings: Bool { accounts.contains(where: \.hasFindings) }
   /// The first error; nil if everything was asked for.
-  public var error: RecoveryError? { accounts.lazy.compactMap(\.error).first }
+  public var error: LedgerError? { accounts.lazy.compactMap(\.error).first }
 
   /// Whether it was stopped by the user.
   public var isCancelled: Bool {
     accounts.contains { account in
-      if case .cancelled = account.error { true } else { false }
+      account.error?.code == .stopped
     }
   }
 

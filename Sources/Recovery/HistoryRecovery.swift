@@ -54,10 +54,10 @@ public final class HistoryRecovery {
   public func run(_ progress: RecoveryProgress? = nil) -> GapReport.Account {
     var found = SliceResult()
     var seqs = SeqSet(through: plan.startSeq)
-    var failure: RecoveryError?
+    var failure: LedgerError?
     let slices = plan.slices(account.environment)
     step.slices = slices.count
-    do throws(RecoveryError) {
+    do throws(LedgerError) {
       for slice in slices {
         let key = RecoveryProgress.Key(account, slice)
         let result: SliceResult
@@ -87,7 +87,7 @@ public final class HistoryRecovery {
       }
       if failure == nil, !plan.onlyFailures { try findUnlisted(seqs, &report) }
     } catch {
-      failure = failure ?? .store(error)
+      failure = failure ?? error
     }
     report.error = failure
     return report
@@ -95,20 +95,21 @@ public final class HistoryRecovery {
 
   // MARK: A slice
 
-  private func ask(_ slice: RecoveryPlan.Slice) throws(RecoveryError) -> SliceResult {
+  private func ask(_ slice: RecoveryPlan.Slice) throws(LedgerError) -> SliceResult {
     var from = slice.from
     var restarts = 0
     while from < slice.to {
-      do throws(RecoveryError) {
+      do throws(LedgerError) {
         var result = try pages(from..<slice.to)
         result.goneBefore = from > slice.from ? from : nil
         return result
       } catch {
-        guard case .appStore(let refused) = error else { throw error }
-        if refused.code == .startDateTooFarInPast {
+        let refused = ErrorCode(rawValue: Int64(error.number))
+        guard error.code == .appStore else { throw error }
+        if refused == .startDateTooFarInPast {
           // The reach is not exactly the number of days for every app.
           from += CivilTime.hour
-        } else if refused.code?.action == .restart, restarts < Self.mostRestarts {
+        } else if refused.action == .restart, restarts < Self.mostRestarts {
           restarts += 1
         } else {
           throw error
@@ -121,7 +122,7 @@ public final class HistoryRecovery {
   }
 
   /// All pages of a time, each handed on before the next is asked for.
-  private func pages(_ time: Range<Int64>) throws(RecoveryError) -> SliceResult {
+  private func pages(_ time: Range<Int64>) throws(LedgerError) -> SliceResult {
     let query = NotificationHistoryQuery(
       startDate: time.lowerBound, endDate: time.upperBound, onlyFailures: plan.onlyFailures)
     var result = SliceResult()
@@ -130,12 +131,13 @@ public final class HistoryRecovery {
     while true {
       step.requests += 1
       let page = try mapError(
-        RecoveryError.init, try client.notificationHistory(query, paginationToken: token))
+        { (error: AppStoreError) in LedgerError(error) },
+        try client.notificationHistory(query, paginationToken: token))
       let outcomes = try submit(page.notifications.map(\.signedPayload))
       for (item, outcome) in zip(page.notifications, outcomes) {
         // Apple may list one twice.
         guard isFirst(outcome, &seqs) else { continue }
-        let isNew = try mapError(RecoveryError.store, try isNew(outcome))
+        let isNew = try isNew(outcome)
         result.count(
           item, outcome, isNew: isNew, importedAt: isNew ? try importedAt(item) : nil)
       }
@@ -174,9 +176,9 @@ public final class HistoryRecovery {
 
   /// When the import came that the journal knew the customer of a notification from, before the
   /// recovery; nil if it did not, or if Apple never delivered the notification.
-  private func importedAt(_ item: SentNotification) throws(RecoveryError) -> Int64? {
+  private func importedAt(_ item: SentNotification) throws(LedgerError) -> Int64? {
     guard item.deliveredAt != nil, let key = Self.stream(of: item, account) else { return nil }
-    return try mapError(RecoveryError.store, try journal.importedAt(key))
+    return try journal.importedAt(key)
   }
 
   /// The customer that a notification is about, which the sink has proven.
@@ -196,11 +198,11 @@ public final class HistoryRecovery {
   }
 
   /// Hands notifications over, again and again while the writer takes nothing.
-  private func submit(_ payloads: [String]) throws(RecoveryError) -> [Disposition] {
+  private func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition] {
     guard !payloads.isEmpty else { return [] }
     var attempt = 1
     while true {
-      guard !cancellation.isRequested else { throw .cancelled }
+      guard !cancellation.isRequested else { throw .stopped }
       let outcomes = try sink.submit(payloads)
       guard outcomes.count == payloads.count else {
         throw .unavailable("the journal's daemon has another version; restart it")

@@ -1,6 +1,6 @@
 import AppStore
 public import Ledger
-import Platform
+public import Platform
 public import Store
 import StrictJSON
 
@@ -9,8 +9,8 @@ public protocol RecoverySink {
   /// Proves and journals notifications, each a signedPayload.
   ///
   /// - Returns: what became of each.
-  /// - Throws: `RecoveryError` if they could not be handed over.
-  func submit(_ payloads: [String]) throws(RecoveryError) -> [Disposition]
+  /// - Throws: `LedgerError` if they could not be handed over.
+  func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition]
 
   /// What would have been recovered since the last call; nil if it is in the journal.
   func takeUnjournaled() -> JournalReader.Recovered?
@@ -57,7 +57,7 @@ public final class LedgerSink: RecoverySink {
   }
 
   /// - Throws: nothing; what could not be journaled is `Disposition.unavailable`.
-  public func submit(_ payloads: [String]) throws(RecoveryError) -> [Disposition] {
+  public func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition] {
     submit(lines: payloads.map(RecoveryLine.make))
   }
 
@@ -93,8 +93,8 @@ public final class DryRunSink: RecoverySink {
     (self.journal, self.receiver) = (journal, receiver)
   }
 
-  /// - Throws: `RecoveryError.store` if the journal cannot be read.
-  public func submit(_ payloads: [String]) throws(RecoveryError) -> [Disposition] {
+  /// - Throws: what the store throws if the journal cannot be read.
+  public func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition] {
     var dispositions: [Disposition] = []
     for payload in payloads {
       let received = Result { () throws(Refusal) in
@@ -103,7 +103,7 @@ public final class DryRunSink: RecoverySink {
       switch received {
       case .failure(let refusal): dispositions.append(.refused(refusal))
       case .success(let received):
-        dispositions.append(try mapError(RecoveryError.store, try judge(received)))
+        dispositions.append(try judge(received))
       }
     }
     return dispositions

@@ -155,7 +155,7 @@ final class RecoveryWorker {
     return report
   }
 
-  private func sink(_ configuration: Configuration) throws(ConfigurationError) -> LedgerSink {
+  private func sink(_ configuration: Configuration) throws(LedgerError) -> LedgerSink {
     LedgerSink(
       service.ledger, try Receiver(configuration, dictionary: service.ledger.dictionary),
       bodyLimit: configuration.bodyLimit, batchLimit: Self.batchLimit,
@@ -206,10 +206,10 @@ final class RecoveryWorker {
     let isDone = run.advance(
       clock: Clock.now,
       until: { service.cancellation.isRequested || Clock.monotonicNanoseconds() >= stop }
-    ) { (lines) throws(Reconciler.Failure) in
+    ) { (lines) throws(LedgerError) in
       let dispositions = sink.submit(lines: lines)
       for case .unavailable(let code) in dispositions {
-        throw .unjournaled("nothing can be journaled (\(code))")
+        throw .unavailable("nothing can be journaled (\(code))")
       }
       return dispositions
     }

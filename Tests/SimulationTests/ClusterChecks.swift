@@ -1,6 +1,7 @@
 import AppStore
 import Entitlements
 import Ledger
+import Platform
 import Queries
 import SignedData
 import Store
@@ -216,7 +217,7 @@ extension SimulatedCluster {
       for status in LedgerReader.Filter.statusNames {
         var filter = LedgerReader.Filter()
         filter.setStatuses(status)
-        do throws(LedgerReader.Failure) {
+        do throws(LedgerError) {
           let page = try reader.list(
             filter, after: nil, limit: 100, LedgerReader.Question(now: time))
           for row in page.rows { found["\(row.key) \(status)"] = row.eventCount }

@@ -42,13 +42,13 @@ import Testing
     let scratch = try filled()
     let reader = try QueryReader.open(scratch.folder)
     let before = try scratch.files()
-    do throws(QueryError) {
+    do throws(LedgerError) {
       _ = try reader.prepare(sql)
       return nil
     } catch {
-      guard case .refused(let reason) = error else { throw error }
+      guard error.code == .usage else { throw error }
       #expect(try scratch.files() == before)
-      return reason
+      return error.message
     }
   }
 
@@ -152,8 +152,8 @@ import Testing
   @Test func `an error of the SQL that only its run shows is a refusal`() throws {
     let scratch = try filled()
     let sum = "SELECT sum(9223372036854775807) FROM journal_v1"
-    #expect(throws: QueryError.refused("integer overflow")) { try rows(sum, scratch) }
-    #expect(throws: QueryError.refused("string or blob too big")) {
+    #expect(throws: LedgerError.usage("integer overflow")) { try rows(sum, scratch) }
+    #expect(throws: LedgerError.usage("string or blob too big")) {
       try rows("SELECT zeroblob(100000001)", scratch)
     }
   }
@@ -163,11 +163,11 @@ import Testing
     let reader = try QueryReader.open(scratch.folder)
     #expect(try rows("SELECT count(*) FROM journal_v1, quarantine_v1", reader) == [[.integer(60)]])
     for sql in ["SELECT 1 FROM Entitlement_V1", "SELECT 1 FROM entitlements.entitlement_v1"] {
-      #expect(throws: QueryError.noProjection(view: "entitlement_v1")) { try rows(sql, reader) }
+      #expect(throws: LedgerError.noProjection(view: "entitlement_v1")) { try rows(sql, reader) }
     }
     // The link of a projection that was removed.
     symlink("entitlements-7.sqlite", scratch.folder.path + "/entitlements.sqlite")
-    #expect(throws: QueryError.noProjection(view: "entitlement_span_v1")) {
+    #expect(throws: LedgerError.noProjection(view: "entitlement_span_v1")) {
       try rows("SELECT 1 FROM entitlement_span_v1", scratch)
     }
   }
@@ -180,11 +180,11 @@ import Testing
   @Test func `a query that does not end is stopped after its time limit`() throws {
     let scratch = try filled()
     let began = Clock.monotonicNanoseconds()
-    #expect(throws: QueryError.timeLimit(seconds: 1)) {
+    #expect(throws: LedgerError.timeLimit(seconds: 1)) {
       try rows(endless, scratch, limit: QueryLimit(seconds: 1))
     }
     #expect(Clock.monotonicNanoseconds() - began >= 1_000_000_000)
-    let text = QueryError.timeLimit(seconds: 1).description
+    let text = LedgerError.timeLimit(seconds: 1).description
     #expect(text.contains("1 s") && text.contains("--limit-seconds"))
   }
 
@@ -195,7 +195,7 @@ import Testing
       "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
       + "SELECT sum(length(hex(randomblob(8000000)))) FROM n"
     let began = Clock.monotonicNanoseconds()
-    #expect(throws: QueryError.timeLimit(seconds: 1)) {
+    #expect(throws: LedgerError.timeLimit(seconds: 1)) {
       try rows(sql, scratch, limit: QueryLimit(seconds: 1))
     }
     #expect(Clock.monotonicNanoseconds() - began < 60_000_000_000)
@@ -206,7 +206,7 @@ import Testing
     let scratch = try filled()
     let reader = try QueryReader.open(scratch.folder)
     let query = try reader.prepare("SELECT seq FROM journal_v1")
-    #expect(throws: QueryError.timeLimit(seconds: 1)) {
+    #expect(throws: LedgerError.timeLimit(seconds: 1)) {
       try query.run(QueryLimit(seconds: 1)) { _ in
         usleep(400_000)
         return true
@@ -224,7 +224,7 @@ import Testing
       onOverrun: { error in
         if error == .timeLimit(seconds: 1) { told.signal() }
       })
-    #expect(throws: QueryError.timeLimit(seconds: 1)) {
+    #expect(throws: LedgerError.timeLimit(seconds: 1)) {
       try query.run(limit) { _ in
         told.wait()
         return true
@@ -235,14 +235,14 @@ import Testing
   @Test func `a row that is too long is not returned`() throws {
     let scratch = try filled()
     let columns = "zeroblob(8000000), zeroblob(8000000), zeroblob(8000000)"
-    #expect(throws: QueryError.memoryLimit) { try rows("SELECT \(columns)", scratch) }
+    #expect(throws: LedgerError.memoryLimit) { try rows("SELECT \(columns)", scratch) }
   }
 
   @Test func `an interrupted query ends and the next one works`() throws {
     let scratch = try filled()
     let reader = try QueryReader.open(scratch.folder)
     let limit = QueryLimit(seconds: 600, isInterrupted: { true })
-    #expect(throws: QueryError.interrupted) { try rows(endless, reader, limit: limit) }
+    #expect(throws: LedgerError.stopped) { try rows(endless, reader, limit: limit) }
     #expect(try rows("SELECT count(*) FROM journal_v1", reader) == [[.integer(20)]])
   }
 
@@ -278,7 +278,7 @@ import Testing
     let opened = try scratch.open()
     _ = try opened.journal.append((20..<40).map { .event(Sample.event($0)) })
     try opened.journal.close()
-    #expect(throws: QueryError.filesChanged) { try rows("SELECT seq FROM journal_v1", reader) }
+    #expect(throws: LedgerError.filesChanged) { try rows("SELECT seq FROM journal_v1", reader) }
   }
 
   @Test func `a file that is no projection is refused`() throws {

@@ -98,12 +98,12 @@ extension LedgerHandler {
   private func comparison(
     _ token: Configuration.ReadToken, through sender: ResponseSender
   ) -> HTTPResponse? {
-    service.answer(.long, token, through: sender) { [service] _ throws(LedgerReader.Failure) in
+    service.answer(.long, token, through: sender) { [service] _ throws(LedgerError) in
       do throws(LedgerError) {
         let stored = try StoredDiff.read(service.ledger.folder, for: token)
         return stored.map { .json($0) } ?? Problem.noComparison
       } catch {
-        throw .store(error)
+        throw error
       }
     }
   }
@@ -116,7 +116,7 @@ extension LedgerHandler {
     // Ids count from 1, the newest is the greatest; the next page continues below the last id.
     let start = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } }
     if case .some(.none) = start { return Problem.response(.after) }
-    return service.answer(.long, token, through: sender) { reader throws(LedgerReader.Failure) in
+    return service.answer(.long, token, through: sender) { reader throws(LedgerError) in
       let page = try reader.quarantine(
         through: (start ?? nil).map { $0 - 1 } ?? .max,
         QuarantineFilter(

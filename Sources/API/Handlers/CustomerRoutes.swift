@@ -134,14 +134,14 @@ enum CustomerRoutes {
   static func response(
     _ asked: Asked, _ request: HTTPRequest, _ configuration: Configuration,
     _ token: Configuration.ReadToken, _ reader: LedgerReader, isShort: Bool
-  ) throws(LedgerReader.Failure) -> HTTPResponse? {
+  ) throws(LedgerError) -> HTTPResponse? {
     let apps = configuration.apps.keys.filter { app in
       asked.bundleId ?? app == app && token.covers(environment: asked.environment, bundleId: app)
     }
     let names = configuration.entitlements.names(in: apps)
     let question = LedgerReader.Question(
       asOf: asked.asOf, knownAt: asked.knownAt, now: Clock.now(), token: token)
-    func customer(_ id: String) throws(LedgerReader.Failure) -> CustomerDocument {
+    func customer(_ id: String) throws(LedgerError) -> CustomerDocument {
       var about = LedgerReader.CustomerQuestion(
         id, asked.kind, asked.environment, bundleId: asked.bundleId,
         configuration.entitlements, names: names)

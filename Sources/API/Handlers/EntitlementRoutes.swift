@@ -26,12 +26,12 @@ extension LedgerHandler {
   }
 
   /// Logs a failure of the store, and returns the response to a read that failed.
-  static func problem(_ failure: LedgerReader.Failure) -> HTTPResponse {
-    if case .store(let error) = failure {
+  static func problem(_ error: LedgerError) -> HTTPResponse {
+    if ![.notReady, .ambiguous].contains(error.code) {
       StoreErrors.record(
         .reads, "read", [("code", .string("store")), ("error", .string(error.description))])
     }
-    return Problem.response(failure)
+    return Problem.response(to: error)
   }
 }
 
@@ -51,13 +51,13 @@ extension LedgerService {
       return finished(isOfBody ? Problem.response(toBody: error) : Problem.response(error))
     }
     let answerLong = { @Sendable [self] in
-      self.answer(.long, token, through: sender) { reader throws(LedgerReader.Failure) in
+      self.answer(.long, token, through: sender) { reader throws(LedgerError) in
         try read.response(reader, configuration, isShort: false)
       }
     }
     let answer = { @Sendable [self] in
       guard read.length == .short else { return answerLong() }
-      return self.answer(.short, token, through: sender) { reader throws(LedgerReader.Failure) in
+      return self.answer(.short, token, through: sender) { reader throws(LedgerError) in
         try read.response(reader, configuration, isShort: true) ?? answerLong()
       }
     }
@@ -103,13 +103,13 @@ extension LedgerService {
   func answer(
     _ length: ReaderPool.Length, _ token: Configuration.ReadToken, bytes size: Int = 0,
     isForced: Bool = false, through sender: ResponseSender,
-    _ read: @escaping @Sendable (LedgerReader) throws(LedgerReader.Failure) -> HTTPResponse?
+    _ read: @escaping @Sendable (LedgerReader) throws(LedgerError) -> HTTPResponse?
   ) -> HTTPResponse? {
     let isQueued = readers.enqueue(length, of: token.name, bytes: size, isForced: isForced) {
       [self] reader in
       guard isForced || !sender.isAbandoned else { return }
-      do throws(LedgerReader.Failure) {
-        guard let reader else { throw .store(.busy) }
+      do throws(LedgerError) {
+        guard let reader else { throw .busy }
         if let response = try read(reader) { sender.send(finished(response)) }
       } catch {
         sender.send(finished(LedgerHandler.problem(error)))
@@ -131,7 +131,7 @@ enum EntitlementRoutes {
   static func answer(
     _ admitted: AdmittedRequest, _ request: HTTPRequest, _ query: QueryString,
     _ token: Configuration.ReadToken, _ reader: LedgerReader
-  ) throws(LedgerReader.Failure) -> HTTPResponse {
+  ) throws(LedgerError) -> HTTPResponse {
     switch admitted.route.name {
     case .entitlement: try row(admitted.id, request, query, token, reader)
     case .history: try history(admitted, query, token, reader)
@@ -143,7 +143,7 @@ enum EntitlementRoutes {
   static func row(
     _ id: String, _ request: HTTPRequest, _ query: QueryString, _ token: Configuration.ReadToken,
     _ reader: LedgerReader
-  ) throws(LedgerReader.Failure) -> HTTPResponse {
+  ) throws(LedgerError) -> HTTPResponse {
     let document = try reader.entitlement(
       id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
       question(query, token))
@@ -155,7 +155,7 @@ enum EntitlementRoutes {
   static func history(
     _ admitted: AdmittedRequest, _ query: QueryString, _ token: Configuration.ReadToken,
     _ reader: LedgerReader
-  ) throws(LedgerReader.Failure) -> HTTPResponse {
+  ) throws(LedgerError) -> HTTPResponse {
     let after = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } } ?? 0
     guard let after else { return Problem.response(.after) }
     let history = try reader.history(
@@ -174,7 +174,7 @@ enum EntitlementRoutes {
       return Problem.noSuchEntitlement
     }
     let asked = query.environment ?? .production
-    do throws(LedgerReader.Failure) {
+    do throws(LedgerError) {
       let other = try reader.entitlement(
         id, environment: asked == .production ? .sandbox : .production,
         bundleId: query["bundle_id"], question(query, token))
@@ -187,7 +187,7 @@ enum EntitlementRoutes {
   /// A page of entitlements. A cursor is valid only for the token that it was given to.
   static func list(
     _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
-  ) throws(LedgerReader.Failure) -> HTTPResponse {
+  ) throws(LedgerError) -> HTTPResponse {
     var filter = LedgerReader.Filter()
     // Account tokens are UUIDs, and Apple writes them in lower case.
     filter.appAccountToken = query["app_account_token"]?.lowercased()

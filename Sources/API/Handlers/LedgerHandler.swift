@@ -1,5 +1,6 @@
 public import HTTPServer
-public import Ledger
+import Ledger
+public import Platform
 import StrictJSON
 
 /// Answers the requests of one reactor thread, with a prover of its own. What must be read from a
@@ -24,9 +25,9 @@ public final class LedgerHandler: RequestHandler {
   /// The longest body of a request that needs none, in bytes.
   private static let unusedBodyLimit = 4096
 
-  /// - Throws: `ConfigurationError` when a file that the configuration names, such as a trust root
+  /// - Throws: `LedgerError` when a file that the configuration names, such as a trust root
   ///   or a secret, cannot be used.
-  public init(_ service: LedgerService) throws(ConfigurationError) {
+  public init(_ service: LedgerService) throws(LedgerError) {
     self.service = service
     generation = service.configurationGeneration
     configuration = service.configuration

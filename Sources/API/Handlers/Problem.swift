@@ -1,5 +1,6 @@
 import HTTPServer
 import Ledger
+import Platform
 import Queries
 import StrictJSON
 
@@ -44,14 +45,14 @@ enum Problem {
     }
   }
 
-  static func response(_ failure: LedgerReader.Failure) -> HTTPResponse {
-    switch failure {
-    case .notReady(let state):
+  static func response(to error: LedgerError) -> HTTPResponse {
+    switch error.code {
+    case .notReady:
       response(
         503, "rows_not_ready",
-        "No rows can be listed yet: the projection's state is \(state.rawValue).", retryAfter: 1)
+        "No rows can be listed yet: the projection's state is \(error.detail).", retryAfter: 1)
     case .ambiguous: response(400, "bundle_id", "Two apps have this id; set bundle_id.")
-    case .store: response(.unavailable("store"))
+    default: response(Refusal.unavailable("store"))
     }
   }
 

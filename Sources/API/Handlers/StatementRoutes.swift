@@ -102,7 +102,7 @@ extension LedgerHandler {
       guard let after = start ?? .some(0) else { throw .after }
       let limit = Int(query.integer("limit", of: admitted.route))
       return service.answer(.short, token, through: sender) {
-        reader throws(LedgerReader.Failure) in
+        reader throws(LedgerError) in
         let page = try reader.grants(of: customer, environment, after: after, limit: limit) {
           bundleId in
           token.covers(environment: environment, bundleId: bundleId)
@@ -135,7 +135,7 @@ extension LedgerService {
     case .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .noPurchases:
       return sender.send(Problem.response(.malformed("envelope")))
     }
-    answerJournaled(said.token, through: sender) { reader throws(LedgerReader.Failure) in
+    answerJournaled(said.token, through: sender) { reader throws(LedgerError) in
       [("outcome", .string(outcome.name)), try Self.subject(of: said, reader)]
     }
   }
@@ -143,7 +143,7 @@ extension LedgerService {
   /// What the answer shows: the row of the purchase, or the grant.
   private static func subject(
     of said: LedgerHandler.Said, _ reader: LedgerReader
-  ) throws(LedgerReader.Failure) -> (String, JSONValue) {
+  ) throws(LedgerError) -> (String, JSONValue) {
     let statement = said.statement
     switch statement.content {
     case .claim(let id), .release(let id):

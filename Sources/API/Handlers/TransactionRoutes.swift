@@ -70,11 +70,11 @@ extension LedgerService {
       return sender.send(refused(.malformed("envelope"), since: start))
     }
     record(transaction: result.disposition, stream, since: start)
-    answerJournaled(result.token, through: sender) { reader throws(LedgerReader.Failure) in
+    answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
       let row = try reader.entitlement(
         stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
         LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: result.token))
-      guard let row else { throw .store(.busy) }
+      guard let row else { throw .busy }
       return [
         ("outcome", .string(result.disposition.name)), ("entitlement", row.json),
       ]
@@ -84,10 +84,10 @@ extension LedgerService {
   /// Answers what the writer has journaled, with the rows that it is about.
   func answerJournaled(
     _ token: Configuration.ReadToken, through sender: ResponseSender,
-    _ read: @escaping @Sendable (LedgerReader) throws(LedgerReader.Failure) -> [(String, JSONValue)]
+    _ read: @escaping @Sendable (LedgerReader) throws(LedgerError) -> [(String, JSONValue)]
   ) {
     let refusal = answer(.short, token, isForced: true, through: sender) {
-      reader throws(LedgerReader.Failure) in
+      reader throws(LedgerError) in
       .json(try read(reader))
     }
     if let refusal { sender.send(refusal) }
@@ -186,7 +186,7 @@ extension LedgerService {
       return sender.send(refused(receipt: .malformed("envelope"), since: start))
     }
     record(receipt: result.disposition, receipt, since: start)
-    answerJournaled(result.token, through: sender) { reader throws(LedgerReader.Failure) in
+    answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
       let rows = try Self.entitlements(of: receipt, result.token, reader)
       return [
         ("outcome", .string(result.disposition.name)), ("entitlements", .array(rows)),
@@ -200,13 +200,13 @@ extension LedgerService {
 
   private static func entitlements(
     of receipt: SubmittedReceipt, _ token: Configuration.ReadToken, _ reader: LedgerReader
-  ) throws(LedgerReader.Failure) -> [JSONValue] {
+  ) throws(LedgerError) -> [JSONValue] {
     var rows: [JSONValue] = []
     for stream in receipt.streams.prefix(maximumEntitlements) {
       let row = try reader.entitlement(
         stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
         LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: token))
-      guard let row else { throw .store(.busy) }
+      guard let row else { throw .busy }
       rows.append(row.json)
     }
     return rows

@@ -124,8 +124,8 @@ final class FeedService: Sendable {
   /// The page that answers a request; nil if it waits on, from where this looked.
   private func response(to waiter: inout Waiter, _ reader: LedgerReader?) -> HTTPResponse? {
     waiter.head = ledger.foldedHead.seq
-    do throws(LedgerReader.Failure) {
-      guard let reader else { throw .store(.busy) }
+    do throws(LedgerError) {
+      guard let reader else { throw .busy }
       let page = try reader.feed(waiter.question, through: waiter.head)
       guard let page else { return Problem.otherHistory }
       guard page.items.isEmpty, !waiter.isOver else { return .json(page.json) }

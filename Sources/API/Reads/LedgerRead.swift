@@ -1,5 +1,6 @@
 import HTTPServer
 import Ledger
+import Platform
 import Queries
 
 /// A read of rows or of customers whose parameters are valid.
@@ -50,7 +51,7 @@ struct LedgerRead: Sendable {
   /// - Parameter isShort: whether the answer is nil if it takes long.
   func response(
     _ reader: LedgerReader, _ configuration: Configuration, isShort: Bool
-  ) throws(LedgerReader.Failure) -> HTTPResponse? {
+  ) throws(LedgerError) -> HTTPResponse? {
     switch asked {
     case .rows(let query):
       try EntitlementRoutes.answer(admitted, request, query, token, reader)

@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 public import SignedData
 public import Store
 public import StrictJSON
@@ -38,28 +38,26 @@ public struct Anchor: Sendable, Equatable {
   /// - Throws: `SigningError` if the cryptography library cannot sign.
   public static func make(
     of head: Head, journalId: [UInt8], at time: Int64, by key: AnchorKey
-  ) throws(SigningError) -> Anchor {
+  ) throws(LedgerError) -> Anchor {
     let id = Hexadecimal.encode(journalId)
     let message = signed(journalId: id, seq: head.seq, hash: head.hash, at: time)
     return Anchor(
       journalId: id, seq: head.seq, hash: head.hash, at: time, publicKey: key.publicKey,
-      signature: try key.key.sign(message))
+      signature: try mapError(LedgerError.signing, try key.key.sign(message)))
   }
 
   /// Signs the head of a folder's journal as readers see it, that is what is committed and synced,
   /// whether a daemon runs or not.
   ///
   /// - Parameter time: our clock, in milliseconds since 1970 UTC.
-  /// - Throws: `AnchorError.store` if the journal cannot be read; `AnchorError.signing`.
+  /// - Throws: what the store throws if the journal cannot be read; `LedgerError.signing`.
   public static func make(
     of folder: DataFolder, at time: Int64, by key: AnchorKey
-  ) throws(AnchorError) -> Anchor {
-    let (head, id) = try mapError(AnchorError.store) { () throws(LedgerError) in
-      let journal = try JournalReader.open(folder)
-      defer { journal.close() }
-      return (try journal.head(), try journal.journalId())
-    }
-    return try mapError(AnchorError.signing, try make(of: head, journalId: id, at: time, by: key))
+  ) throws(LedgerError) -> Anchor {
+    let journal = try JournalReader.open(folder)
+    defer { journal.close() }
+    let (head, id) = (try journal.head(), try journal.journalId())
+    return try make(of: head, journalId: id, at: time, by: key)
   }
 
   /// Signs events of a folder's journal as readers see it, each as the head that it was.
@@ -67,24 +65,20 @@ public struct Anchor: Sendable, Equatable {
   /// - Parameters:
   ///   - seqs: of committed events.
   ///   - time: our clock, in milliseconds since 1970 UTC.
-  /// - Throws: `AnchorError.store` if the journal cannot be read or lacks an event;
-  ///   `AnchorError.signing`.
+  /// - Throws: what the store throws if the journal cannot be read or lacks an event;
+  ///   `LedgerError.signing`.
   static func make(
     of seqs: [Int64], in folder: DataFolder, at time: Int64, by key: AnchorKey
-  ) throws(AnchorError) -> [Anchor] {
-    let (heads, id) = try mapError(AnchorError.store) { () throws(LedgerError) in
-      let journal = try JournalReader.open(folder)
-      defer { journal.close() }
-      let heads = try seqs.map { (seq) throws(LedgerError) in
-        guard let hash = try journal.hash(at: seq) else { throw .corrupt("an event is missing") }
-        return Head(seq: seq, hash: hash, receivedAt: nil)
-      }
-      return (heads, try journal.journalId())
+  ) throws(LedgerError) -> [Anchor] {
+    let journal = try JournalReader.open(folder)
+    defer { journal.close() }
+    let id = try journal.journalId()
+    let heads = try seqs.map { (seq) throws(LedgerError) in
+      guard let hash = try journal.hash(at: seq) else { throw .corrupt("an event is missing") }
+      return Head(seq: seq, hash: hash, receivedAt: nil)
     }
-    return try mapError(AnchorError.signing) { () throws(SigningError) in
-      try heads.map { (head) throws(SigningError) in
-        try make(of: head, journalId: id, at: time, by: key)
-      }
+    return try heads.map { (head) throws(LedgerError) in
+      try make(of: head, journalId: id, at: time, by: key)
     }
   }
 

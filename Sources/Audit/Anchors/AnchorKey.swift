@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 public import SignedData
 public import Store
 
@@ -20,11 +20,11 @@ public struct AnchorKey: Sendable {
 
   /// The folder's key; nil if none was made yet. Changes nothing.
   ///
-  /// - Throws: `AnchorError.key` if others can use the file, or if it is a link or damaged;
-  ///   `AnchorError.platform` if it cannot be read.
-  public static func read(_ folder: DataFolder) throws(AnchorError) -> AnchorKey? {
+  /// - Throws: `LedgerError.key` if others can use the file, or if it is a link or damaged;
+  ///   `LedgerError.anchorFile` if it cannot be read.
+  public static func read(_ folder: DataFolder) throws(LedgerError) -> AnchorKey? {
     let path = folder.anchorKey
-    let found = try mapError(AnchorError.file, try PrivateFile.read(path, limit: limit))
+    let found = try mapError(LedgerError.anchorFile, try PrivateFile.read(path, limit: limit))
     switch found {
     case .absent: return nil
     case .noFile: throw .key(path, "is a link or not a file", "put the key itself there")
@@ -42,10 +42,10 @@ public struct AnchorKey: Sendable {
 
   /// Reads a public key in PEM from a file that was handed over.
   ///
-  /// - Throws: `AnchorError.key` if the file holds no such key; `AnchorError.platform` if it cannot
-  ///   be read.
-  static func publicKey(inFile path: String) throws(AnchorError) -> Ed25519PublicKey {
-    let pem = try mapError(AnchorError.file, try DurableFile.read(path, limit: limit))
+  /// - Throws: `LedgerError.key` if the file holds no such key; `LedgerError.anchorFile` if it
+  ///   cannot be read.
+  static func publicKey(inFile path: String) throws(LedgerError) -> Ed25519PublicKey {
+    let pem = try mapError(LedgerError.anchorFile, try DurableFile.read(path, limit: limit))
     guard let key = Ed25519PublicKey(pem: pem) else {
       throw .key(
         path, "is not an Ed25519 public key in PEM", "give what `anchor --public-key` printed")
@@ -56,15 +56,15 @@ public struct AnchorKey: Sendable {
   /// The folder's key, made if there is none. It is durable when this returns. If two processes
   /// make it at once, both get the key of the first.
   ///
-  /// - Throws: What `read(_:)` throws; `AnchorError.store` if the folder is a backup;
-  ///   `AnchorError.signing` or `AnchorError.platform` if the key cannot be made or written.
-  public static func readOrMake(_ folder: DataFolder) throws(AnchorError) -> AnchorKey {
+  /// - Throws: What `read(_:)` throws; what the store throws if the folder is a backup;
+  ///   `LedgerError.signing` or `LedgerError.anchorFile` if the key cannot be made or written.
+  public static func readOrMake(_ folder: DataFolder) throws(LedgerError) -> AnchorKey {
     if let key = try read(folder) { return key }
     // A backup's manifest lists its files, so none may be added.
-    try mapError(AnchorError.store, try folder.requireNoBackup())
-    let pem = try mapError(AnchorError.signing, try Ed25519Key.generate().pem())
-    try mapError(AnchorError.store, try folder.requireOwner())
-    _ = try mapError(AnchorError.file, try PrivateFile.make(pem, at: folder.anchorKey))
+    try folder.requireNoBackup()
+    let pem = try mapError(LedgerError.signing, try Ed25519Key.generate().pem())
+    try folder.requireOwner()
+    _ = try mapError(LedgerError.anchorFile, try PrivateFile.make(pem, at: folder.anchorKey))
     guard let key = try read(folder) else {
       throw .key(folder.anchorKey, "was removed while it was made", "try again")
     }

@@ -101,12 +101,12 @@ public final class AnchorService: Sendable {
   /// Appends anchors, and returns whether that succeeded. Logs the first failure and the first
   /// success after it.
   private func attempt(_ seqs: [Int64], _ target: inout Target) -> Bool {
-    do throws(AnchorError) {
+    do throws(LedgerError) {
       let key = try AnchorKey.readOrMake(ledger.folder)
       let anchors = try Anchor.make(of: seqs, in: ledger.folder, at: Clock.now(), by: key)
       // Whole lines at once: what a crash leaves of them are lines, and perhaps a part of one.
       let lines = Array(anchors.map(\.line).joined(separator: [0x0A]))
-      try mapError(AnchorError.file, try AppendedFile.append(line: lines, to: target.file))
+      try mapError(LedgerError.anchorFile, try AppendedFile.append(line: lines, to: target.file))
       guard let last = anchors.last else { return true }
       target.schedule.record(last.seq, at: last.at)
       if target.failedAt != nil {

@@ -22,7 +22,7 @@ struct AnchorsCheck {
   /// Compares a folder's journal with each line of a file.
   static func run(
     _ source: AnchorsFile, _ folder: DataFolder, _ findings: FindingCollector
-  ) throws(VerifyError) -> AnchorsOutcome {
+  ) throws(LedgerError) -> AnchorsOutcome {
     var check = try AnchorsCheck(source, folder, findings)
     guard let lines = try check.lines() else { return check.outcome }
     var number = 0
@@ -41,23 +41,23 @@ struct AnchorsCheck {
 
   private init(
     _ source: AnchorsFile, _ folder: DataFolder, _ findings: FindingCollector
-  ) throws(VerifyError) {
+  ) throws(LedgerError) {
     (self.source, self.folder, self.findings) = (source, folder, findings)
     outcome = AnchorsOutcome(file: source.path, isConfigured: source.isConfigured)
-    (journal, head, journalId) = try mapError(VerifyError.store) { () throws(LedgerError) in
-      let journal = try JournalReader.open(folder)
-      return (journal, try journal.head().seq, Hexadecimal.encode(try journal.journalId()))
-    }
+    journal = try JournalReader.open(folder)
+    (head, journalId) = (
+      try journal.head().seq, Hexadecimal.encode(try journal.journalId())
+    )
   }
 
   /// Opens the file. Returns nil if it is configured and absent, which is a finding once there are
   /// events to anchor.
-  private func lines() throws(VerifyError) -> LineReader? {
+  private func lines() throws(LedgerError) -> LineReader? {
     do throws(LedgerError) {
       return try LineReader(path: source.path, maximum: Anchor.maximumLine, isPlain: true)
     } catch {
       guard source.isConfigured, [ENOENT, ENOTDIR].contains(error.number) else {
-        throw .anchors(.file(error))
+        throw .anchorFile(error)
       }
       if head > 0 {
         findings.add(
@@ -69,17 +69,17 @@ struct AnchorsCheck {
     }
   }
 
-  private func next(of lines: LineReader) throws(VerifyError) -> [UInt8]? {
+  private func next(of lines: LineReader) throws(LedgerError) -> [UInt8]? {
     do throws(LedgerError) {
       return try lines.next()
     } catch {
-      throw .anchors(.file(.system("read \(source.path)", error.number)))
+      throw .anchorFile(.system("read \(source.path)", error.number))
     }
   }
 
   private mutating func check(
     _ line: [UInt8], _ lineName: String, isEnded: Bool
-  ) throws(VerifyError) {
+  ) throws(LedgerError) {
     guard let anchor = Anchor(parsing: line) else {
       guard isEnded else { return outcome.isTorn = true }
       return findings.add(
@@ -97,7 +97,7 @@ struct AnchorsCheck {
     }
   }
 
-  private mutating func matches(_ anchor: Anchor, _ lineName: String) throws(VerifyError) -> Bool {
+  private mutating func matches(_ anchor: Anchor, _ lineName: String) throws(LedgerError) -> Bool {
     if anchor.seq > head { try readHeadAgain() }
     guard anchor.seq <= head else {
       findings.add(
@@ -106,7 +106,7 @@ struct AnchorsCheck {
           + "or cut; restore a backup")
       return false
     }
-    let hash = try mapError(VerifyError.store, try journal.hash(at: anchor.seq))
+    let hash = try journal.hash(at: anchor.seq)
     if hash == anchor.hash { return true }
     findings.add(
       5, anchor.seq,
@@ -119,12 +119,9 @@ struct AnchorsCheck {
   /// Reads the head again, because the daemon may have anchored what it journaled meanwhile. The
   /// first time it opens the journal again: a connection that was opened while no daemon ran does
   /// not see what one appends that has started since.
-  private mutating func readHeadAgain() throws(VerifyError) {
-    let (folder, isReopened, before) = (folder, isReopened, journal)
-    (journal, head) = try mapError(VerifyError.store) { () throws(LedgerError) in
-      let journal = isReopened ? before : try JournalReader.open(folder)
-      return (journal, try journal.head().seq)
-    }
-    self.isReopened = true
+  private mutating func readHeadAgain() throws(LedgerError) {
+    if !isReopened { journal = try JournalReader.open(folder) }
+    head = try journal.head().seq
+    isReopened = true
   }
 }

@@ -1,5 +1,5 @@
 public import Ledger
-import Platform
+public import Platform
 public import SignedData
 public import Store
 
@@ -14,11 +14,11 @@ public struct AnchorsFile: Sendable {
   /// Names a file of anchors together with the key to check them with. Does not read the file.
   ///
   /// - Parameter keyFile: a file with a public key in PEM; nil for the folder's own key.
-  /// - Throws: `AnchorError.key` if there is no usable key, because anchors that cannot be checked
-  ///   must not count as checked; `AnchorError.platform` if the key cannot be read.
+  /// - Throws: `LedgerError.key` if there is no usable key, because anchors that cannot be checked
+  ///   must not count as checked; `LedgerError.anchorFile` if the key cannot be read.
   public static func open(
     _ path: String, keyFile: String?, of folder: DataFolder, isConfigured: Bool = false
-  ) throws(AnchorError) -> AnchorsFile {
+  ) throws(LedgerError) -> AnchorsFile {
     guard let keyFile else {
       guard let key = try AnchorKey.read(folder) else {
         throw .key(
@@ -34,13 +34,13 @@ public struct AnchorsFile: Sendable {
   /// The file that the configuration names. Nil if it names none, or if the file is absent and no
   /// key was made yet, because then nothing can have been signed.
   ///
-  /// - Throws: What `open` throws; `AnchorError.platform` if the file's size cannot be read.
+  /// - Throws: What `open` throws; `LedgerError.anchorFile` if the file's size cannot be read.
   public static func configured(
     _ configuration: Configuration, keyFile: String?
-  ) throws(AnchorError) -> AnchorsFile? {
+  ) throws(LedgerError) -> AnchorsFile? {
     guard let path = configuration.anchors?.file else { return nil }
     let folder = DataFolder(path: configuration.data)
-    let isThere = try mapError(AnchorError.file, try DurableFile.size(path) != nil)
+    let isThere = try mapError(LedgerError.anchorFile, try DurableFile.size(path) != nil)
     if !isThere, keyFile == nil, try AnchorKey.read(folder) == nil { return nil }
     return try open(path, keyFile: keyFile, of: folder, isConfigured: true)
   }

@@ -1,5 +1,5 @@
 import Glibc
-import Platform
+public import Platform
 public import Store
 import StrictJSON
 
@@ -17,19 +17,17 @@ public enum Backup {
   ///   - program: the program's version, for the manifest.
   ///   - now: our clock, in milliseconds since 1970 UTC.
   ///   - threads: how many threads check the copy.
-  /// - Throws: `BackupError.refused` if the path is taken or its folder is missing;
-  ///   `BackupError.broken` if the copy has findings; `BackupError.store` if a file cannot be read
-  ///   or written; `BackupError.stopped`. There is no backup then.
+  /// - Throws: `LedgerError.unavailable` if the path is taken or its folder is missing;
+  ///   `.brokenBackup` if the copy has findings; what the store throws if a file cannot be read
+  ///   or written; `LedgerError.stopped`. There is no backup then.
   public static func run(
     _ folder: DataFolder, to path: String, program: String, now: Int64, threads: Int,
     progress: @escaping BackupProgress
-  ) throws(BackupError) -> BackupManifest {
+  ) throws(LedgerError) -> BackupManifest {
     let target = try begin(DataFolder(path: path).path)
-    let copy = try mapError(
-      BackupError.store,
-      try JournalCopy.make(of: folder, at: "\(target.partial)/\(BackupManifest.journal)") {
-        progress(.copying, $0, $1)
-      })
+    let copy = try JournalCopy.make(of: folder, at: "\(target.partial)/\(BackupManifest.journal)") {
+      progress(.copying, $0, $1)
+    }
     guard let copy else { throw .stopped }
     for name in [BackupManifest.anchorKey, BackupManifest.sinkNames] {
       try copyFile(name, folder, to: target.partial)
@@ -38,11 +36,9 @@ public enum Backup {
       journalId: copy.journalId, head: copy.head, schema: Int64(copy.schema),
       quarantined: copy.quarantined, takenAt: now, program: program,
       files: try files(target.partial) { progress(.copying, $0, $0) })
-    try mapError(
-      BackupError.store,
-      try DurableFile.write(
-        Array((manifest.json.prettyText + "\n").utf8),
-        to: "\(target.partial)/\(BackupManifest.name)"))
+    try DurableFile.write(
+      Array((manifest.json.prettyText + "\n").utf8),
+      to: "\(target.partial)/\(BackupManifest.name)")
     try check(target.partial, threads: threads, progress: progress)
     do throws(LedgerError) {
       try target.finish()
@@ -52,7 +48,7 @@ public enum Backup {
     return manifest
   }
 
-  private static func begin(_ path: String) throws(BackupError) -> AtomicDirectory {
+  private static func begin(_ path: String) throws(LedgerError) -> AtomicDirectory {
     do throws(LedgerError) {
       return try AtomicDirectory(path)
     } catch {
@@ -60,19 +56,19 @@ public enum Backup {
     }
   }
 
-  private static func refusal(_ error: LedgerError, _ path: String) -> BackupError {
+  private static func refusal(_ error: LedgerError, _ path: String) -> LedgerError {
     let isThere = (try? FileKind.of(path)) != nil
     switch error.number {
     case EEXIST where isThere:
-      return .refused(
+      return .unavailable(
         "\(path) exists already, and a backup overwrites nothing; give another name")
     case EEXIST:
-      return .refused(
+      return .unavailable(
         "\(path).partial exists: another backup is running, or one was interrupted; if none is "
           + "running, remove it (rm -r) and start again")
     case ENOENT, ENOTDIR:
-      return .refused("\(error.detail); the folder above it must exist: make it")
-    default: return .store(error)
+      return .unavailable("\(error.detail); the folder above it must exist: make it")
+    default: return error
     }
   }
 
@@ -80,32 +76,28 @@ public enum Backup {
   /// without it would be incomplete.
   private static func copyFile(
     _ name: String, _ folder: DataFolder, to path: String
-  ) throws(BackupError) {
-    try mapError(BackupError.store) { () throws(LedgerError) in
-      guard try FileKind.of("\(folder.path)/\(name)") != nil else { return }
-      let copy = try AtomicFileWriter("\(path)/\(name)")
-      _ = try BackupFile.read(name, in: folder.path) { (chunk) throws(LedgerError) in
-        try copy.write(Array(chunk))
-        return true
-      }
-      try copy.finish()
+  ) throws(LedgerError) {
+    guard try FileKind.of("\(folder.path)/\(name)") != nil else { return }
+    let copy = try AtomicFileWriter("\(path)/\(name)")
+    _ = try BackupFile.read(name, in: folder.path) { (chunk) throws(LedgerError) in
+      try copy.write(Array(chunk))
+      return true
     }
+    try copy.finish()
   }
 
   /// Describes the files that were written, from what is read back.
   private static func files(
     _ path: String, shouldContinue: (Int64) -> Bool
-  ) throws(BackupError) -> [BackupFile] {
-    let names = try mapError(BackupError.store, try FolderListing.names(path))
+  ) throws(LedgerError) -> [BackupFile] {
+    let names = try FolderListing.names(path)
     var files: [BackupFile] = []
     for name in names {
       var size: Int64 = 0
-      let file = try mapError(
-        BackupError.store,
-        try BackupFile.read(name, in: path) { chunk in
-          size += Int64(chunk.count)
-          return shouldContinue(size)
-        })
+      let file = try BackupFile.read(name, in: path) { chunk in
+        size += Int64(chunk.count)
+        return shouldContinue(size)
+      }
       guard let file else { throw .stopped }
       files.append(file)
     }
@@ -114,12 +106,12 @@ public enum Backup {
 
   private static func check(
     _ path: String, threads: Int, progress: @escaping BackupProgress
-  ) throws(BackupError) {
+  ) throws(LedgerError) {
     // The snapshot has ended, so nothing waits for this check, and the daemon has precedence.
     Niceness.background.apply()
     let report = try BackupCheck.run(path, threads: threads, progress: progress)
     guard report.findingCount == 0 else {
-      throw .broken(report.findings, count: report.findingCount)
+      throw .broken(report.findings, report.findingCount)
     }
   }
 }

@@ -1,5 +1,5 @@
 import Ledger
-import Platform
+public import Platform
 import Store
 
 /// Checks that a backup is what it was when it was made, and that a daemon can start on it. Writes
@@ -14,14 +14,14 @@ public enum BackupCheck {
   /// - Parameters:
   ///   - path: the backup's folder.
   ///   - threads: how many threads walk the chain.
-  /// - Throws: `BackupError.refused` if there is no folder; `BackupError.store(.newer)` if a newer
-  ///   program made it; `BackupError.stopped`. Damage is a finding.
+  /// - Throws: `LedgerError.unavailable` if there is no folder; `LedgerError.newer` if a
+  ///   newer program made it; `LedgerError.stopped`. Damage is a finding.
   public static func run(
     _ path: String, threads: Int, progress: @escaping BackupProgress
-  ) throws(BackupError) -> BackupReport {
+  ) throws(LedgerError) -> BackupReport {
     let path = DataFolder(path: path).path
     guard try kind(path) == .folder else {
-      throw .refused("\(path) is not a folder; give the one that `subledger backup` made")
+      throw .unavailable("\(path) is not a folder; give the one that `subledger backup` made")
     }
     let findings = FindingCollector()
     var report = BackupReport()
@@ -30,7 +30,7 @@ public enum BackupCheck {
     } catch {
       switch error {
       case .newer(let version):
-        throw .store(.newer(found: version, known: Int(BackupManifest.version)))
+        throw .newer(found: version, known: Int(BackupManifest.version))
       case .malformed(let what): findings.add(5, nil, what)
       }
     }
@@ -47,7 +47,7 @@ public enum BackupCheck {
   private static func checkFiles(
     _ path: String, _ manifest: BackupManifest, _ findings: FindingCollector,
     _ progress: BackupProgress
-  ) throws(BackupError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     var isReadable = true
     for expected in manifest.files {
       let name = expected.name
@@ -57,12 +57,10 @@ public enum BackupCheck {
         continue
       }
       var size: Int64 = 0
-      let file = try mapError(
-        BackupError.store,
-        try BackupFile.read(name, in: path) { chunk in
-          size += Int64(chunk.count)
-          return progress(.copying, size, expected.bytes)
-        })
+      let file = try BackupFile.read(name, in: path) { chunk in
+        size += Int64(chunk.count)
+        return progress(.copying, size, expected.bytes)
+      }
       guard let file else { throw .stopped }
       if file != expected {
         findings.add(5, nil, "\(name) is not what \(BackupManifest.name) says: it was changed")
@@ -78,27 +76,25 @@ public enum BackupCheck {
     return isReadable
   }
 
-  private static func kind(_ path: String) throws(BackupError) -> FileKind? {
-    try mapError(BackupError.store, try FileKind.of(path))
+  private static func kind(_ path: String) throws(LedgerError) -> FileKind? {
+    try FileKind.of(path)
   }
 
   private static func checkJournal(
     _ path: String, _ manifest: BackupManifest, _ findings: FindingCollector, _ threads: Int,
     _ progress: @escaping BackupProgress
-  ) throws(BackupError) -> Int64 {
+  ) throws(LedgerError) -> Int64 {
     let isChanged = findings.sorted.1 > 0
     let count: Int64?
-    do throws(VerifyError) {
+    do throws(LedgerError) {
       count = try walk(DataFolder(path: path), manifest, findings, threads, progress)
     } catch {
-      switch error {
-      case .store(let error) where [.corrupt, .foreign].contains(error.code):
+      switch error.code {
+      case .corrupt, .foreign:
         findings.add(5, nil, "\(BackupManifest.journal) cannot be read: \(error.detail)")
         return 0
-      case .store(let error) where error.code == .newer && isChanged: return 0
-      case .store(let error): throw .store(error)
-      case .configuration(let error): throw .refused(error.description)
-      case .anchors(let error): throw .refused(error.description)
+      case .newer where isChanged: return 0
+      default: throw error
       }
     }
     guard let count else { throw .stopped }
@@ -109,19 +105,17 @@ public enum BackupCheck {
   private static func walk(
     _ folder: DataFolder, _ manifest: BackupManifest, _ findings: FindingCollector, _ threads: Int,
     _ progress: @escaping BackupProgress
-  ) throws(VerifyError) -> Int64? {
-    let journal = try mapError(VerifyError.store, try JournalReader.open(folder))
+  ) throws(LedgerError) -> Int64? {
+    let journal = try JournalReader.open(folder)
     defer { journal.close() }
-    let head = try mapError(VerifyError.store, try journal.head())
+    let head = try journal.head()
     let work = ChainWork(head: head.seq) { done, all in progress(.checking, done, all) }
-    try VerifyThreads.run(threads) { () throws(VerifyError) in
+    try VerifyThreads.run(threads) { () throws(LedgerError) in
       try ChainCheck(folder, .columns, findings).run(work)
     }
     guard !work.isStopped else { return nil }
-    try mapError(VerifyError.store) { () throws(LedgerError) in
-      try QuarantineCheck.run(journal, nil, findings)
-      try compare(journal, head, manifest, findings)
-    }
+    try QuarantineCheck.run(journal, nil, findings)
+    try compare(journal, head, manifest, findings)
     return work.done
   }
 

@@ -1,5 +1,5 @@
 import Glibc
-import Platform
+public import Platform
 public import Store
 
 /// Makes a data folder from a backup, which is not changed.
@@ -11,21 +11,21 @@ public enum Restore {
   /// - Parameters:
   ///   - backup: the backup's folder.
   ///   - threads: how many threads check the backup.
-  /// - Throws: `BackupError.refused` if there is no backup, or the folder is not empty or inside
-  ///   the backup; `BackupError.broken` if the backup has findings or changes meanwhile;
-  ///   `BackupError.store` if a file cannot be read or written, or a daemon holds the folder;
-  ///   `BackupError.stopped`.
+  /// - Throws: `LedgerError.unavailable` if there is no backup, or the folder is not empty or
+  ///   inside the backup; `.brokenBackup` if the backup has findings or changes meanwhile;
+  ///   what the store throws if a file cannot be read or written, or a daemon holds the folder;
+  ///   `LedgerError.stopped`.
   public static func run(
     _ backup: String, into folder: DataFolder, threads: Int, progress: @escaping BackupProgress
-  ) throws(BackupError) -> BackupManifest {
+  ) throws(LedgerError) -> BackupManifest {
     try requireEmpty(folder)
     guard !(folder.path + "/").hasPrefix(DataFolder(path: backup).path + "/") else {
-      throw .refused(
+      throw .unavailable(
         "\(folder.path) is inside the backup, which must not change; give another --data")
     }
     let report = try BackupCheck.run(backup, threads: threads, progress: progress)
     guard let manifest = report.manifest, report.findingCount == 0 else {
-      throw .broken(report.findings, count: report.findingCount)
+      throw .broken(report.findings, report.findingCount)
     }
     let lock = try makeAndLock(folder)
     defer { withExtendedLifetime(lock) {} }
@@ -48,31 +48,29 @@ public enum Restore {
     return manifest
   }
 
-  private static func requireEmpty(_ folder: DataFolder) throws(BackupError) {
+  private static func requireEmpty(_ folder: DataFolder) throws(LedgerError) {
     let next = "restore into a folder that does not exist or is empty: give another --data"
-    let kind = try mapError(BackupError.store, try FileKind.of(folder.path))
+    let kind = try FileKind.of(folder.path)
     guard let kind else { return }
-    guard kind == .folder else { throw .refused("\(folder.path) is not a folder; \(next)") }
-    let names = try mapError(BackupError.store, try FolderListing.names(folder.path))
+    guard kind == .folder else { throw .unavailable("\(folder.path) is not a folder; \(next)") }
+    let names = try FolderListing.names(folder.path)
     guard let first = names.first(where: { $0 != "lock" }) else { return }
-    throw .refused(
+    throw .unavailable(
       "\(folder.path) is not empty, it contains \(first); \(next), or move its contents away")
   }
 
-  private static func makeAndLock(_ folder: DataFolder) throws(BackupError) -> FolderLock {
-    try mapError(BackupError.store) { () throws(LedgerError) in
-      try folder.create()
-      guard chmod(folder.path, 0o700) == 0 else {
-        throw .last("make \(folder.path) private")
-      }
-      return try folder.lock(thatGives: true)
+  private static func makeAndLock(_ folder: DataFolder) throws(LedgerError) -> FolderLock {
+    try folder.create()
+    guard chmod(folder.path, 0o700) == 0 else {
+      throw .last("make \(folder.path) private")
     }
+    return try folder.lock(thatGives: true)
   }
 
   private static func target(
     _ name: String, _ folder: DataFolder
-  ) throws(BackupError) -> AtomicFileWriter {
-    try mapError(BackupError.store, try AtomicFileWriter("\(folder.path)/\(name)"))
+  ) throws(LedgerError) -> AtomicFileWriter {
+    try AtomicFileWriter("\(folder.path)/\(name)")
   }
 
   /// Copies a file. It gets its name only once it is whole, synced and as the manifest describes
@@ -81,20 +79,18 @@ public enum Restore {
     _ target: AtomicFileWriter, _ file: BackupFile, from source: String,
     to folder: DataFolder,
     _ progress: BackupProgress
-  ) throws(BackupError) {
+  ) throws(LedgerError) {
     var size: Int64 = 0
-    let copied = try mapError(
-      BackupError.store,
-      try BackupFile.read(file.name, in: source) { (chunk) throws(LedgerError) in
-        try target.write(Array(chunk))
-        size += Int64(chunk.count)
-        return progress(.copying, size, file.bytes)
-      })
+    let copied = try BackupFile.read(file.name, in: source) { (chunk) throws(LedgerError) in
+      try target.write(Array(chunk))
+      size += Int64(chunk.count)
+      return progress(.copying, size, file.bytes)
+    }
     guard let copied else { throw .stopped }
     guard copied == file else {
       let finding = Finding(promise: 5, seq: nil, what: "\(file.name) changed while it was copied")
-      throw .broken([finding], count: 1)
+      throw .broken([finding], 1)
     }
-    try mapError(BackupError.store, try target.finish())
+    try target.finish()
   }
 }

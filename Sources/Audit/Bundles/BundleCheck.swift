@@ -1,7 +1,7 @@
 import AppStore
 import Entitlements
 import Ledger
-import Platform
+public import Platform
 public import SignedData
 import Store
 import StrictJSON
@@ -34,24 +34,24 @@ public final class BundleCheck {
   ///     nil to believe the key in the bundle.
   ///   - known: anchors that the reader has from before; those of other journals are ignored. The
   ///     owner of the key can anchor another history later, but cannot change these.
-  /// - Throws: `VerifyError.anchors` if the bundle or the key cannot be read;
-  ///   `VerifyError.configuration` if the roots are not usable. What is wrong with the bundle is a
+  /// - Throws: `LedgerError.anchorFile` if the bundle or the key cannot be read;
+  ///   `LedgerError.configuration` if the roots are not usable. What is wrong with the bundle is a
   ///   finding.
   public static func run(
     _ path: String, roots: TrustRoots, keyFile: String?, known: [Anchor]
-  ) throws(VerifyError) -> BundleReport {
-    let proof = try mapError(VerifyError.configuration, try NotificationProof(roots))
+  ) throws(LedgerError) -> BundleReport {
+    let proof = try NotificationProof(roots)
     let check = BundleCheck(proof, try keyFile.map(publicKey), known)
     do throws(LedgerError) {
       try check.read(path)
     } catch {
-      throw .anchors(.file(error))
+      throw .anchorFile(error)
     }
     return check.report
   }
 
-  private static func publicKey(_ path: String) throws(VerifyError) -> Ed25519PublicKey {
-    try mapError(VerifyError.anchors, try AnchorKey.publicKey(inFile: path))
+  private static func publicKey(_ path: String) throws(LedgerError) -> Ed25519PublicKey {
+    try AnchorKey.publicKey(inFile: path)
   }
 
   private init(_ proof: NotificationProof, _ publicKey: Ed25519PublicKey?, _ known: [Anchor]) {

@@ -32,14 +32,14 @@ public final class BundleExport {
   ///   - write: called with whole lines.
   ///   - progress: called now and then with the links done and how many there are; false stops.
   /// - Returns: nil if it was stopped.
-  /// - Throws: `AnchorError.store` if the journal cannot be read, and for what `write` throws;
-  ///   `AnchorError.signing` if an anchor or the seal cannot be signed.
+  /// - Throws: what the store throws if the journal cannot be read, and for what `write` throws;
+  ///   `LedgerError.signing` if an anchor or the seal cannot be signed.
   public static func run(
     _ folder: DataFolder, _ key: StreamKey, signing: AnchorKey, anchors: [Anchor],
     maximumLinks: Int64, asOf: Int64?, now: Int64, durations: [String: Int64],
     write: @escaping ([UInt8]) throws(LedgerError) -> Void, progress: (Int64, Int64) -> Bool
-  ) throws(AnchorError) -> BundleSummary? {
-    let journal = try mapError(AnchorError.store, try JournalReader.open(folder))
+  ) throws(LedgerError) -> BundleSummary? {
+    let journal = try JournalReader.open(folder)
     let export = BundleExport(journal, signing, maximumLinks, write)
     let question = BundleQuestion(asOf: asOf, time: asOf ?? now, durations: durations)
     return try export.run(key, anchors, question, now, progress)
@@ -58,38 +58,34 @@ public final class BundleExport {
   private func run(
     _ key: StreamKey, _ anchors: [Anchor], _ question: BundleQuestion, _ now: Int64,
     _ progress: (Int64, Int64) -> Bool
-  ) throws(AnchorError) -> BundleSummary? {
-    let events = try mapError(AnchorError.store, try journal.events(of: key))
+  ) throws(LedgerError) -> BundleSummary? {
+    let events = try journal.events(of: key)
     let segments = try segments(of: events, anchors, now)
     let count = segments.reduce(0) { $0 + $1.anchor.seq - ($1.events.first?.seq ?? 0) + 1 }
-    let id = try mapError(AnchorError.store, try journal.journalId())
-    let isWhole = try mapError(AnchorError.store) { () throws(LedgerError) in
-      try line(Bundle.head(key, journalId: Hexadecimal.encode(id), madeAt: now))
-      var done: Int64 = 0
-      for segment in segments {
-        guard try add(segment, { progress(done + $0, count) }) else { return false }
-        done += segment.anchor.seq - (segment.events.first?.seq ?? 0) + 1
-      }
-      let entitlement = Bundle.entitlement(key, events, question, by: journal.fold)
-      try line(Bundle.answer(entitlement, to: question, by: journal.fold))
-      return true
+    let id = try journal.journalId()
+    try line(Bundle.head(key, journalId: Hexadecimal.encode(id), madeAt: now))
+    var done: Int64 = 0
+    for segment in segments {
+      guard try add(segment, { progress(done + $0, count) }) else { return nil }
+      done += segment.anchor.seq - (segment.events.first?.seq ?? 0) + 1
     }
-    guard isWhole else { return nil }
+    let entitlement = Bundle.entitlement(key, events, question, by: journal.fold)
+    try line(Bundle.answer(entitlement, to: question, by: journal.fold))
     try seal()
     return BundleSummary(
       events: Int64(events.count), links: links, anchors: Int64(segments.count))
   }
 
   /// The anchors that claim to be of this journal and key, in the order of seq.
-  private func candidates(_ anchors: [Anchor]) throws(AnchorError) -> [Anchor] {
-    let id = Hexadecimal.encode(try mapError(AnchorError.store, try journal.journalId()))
+  private func candidates(_ anchors: [Anchor]) throws(LedgerError) -> [Anchor] {
+    let id = Hexadecimal.encode(try journal.journalId())
     return anchors.filter { $0.journalId == id && $0.publicKey == signing.publicKey }
       .sorted { $0.seq < $1.seq }
   }
 
   private func segments(
     of events: [StoredEvent], _ anchors: [Anchor], _ now: Int64
-  ) throws(AnchorError) -> [Segment] {
+  ) throws(LedgerError) -> [Segment] {
     var segments: [Segment] = []
     var head: Anchor?
     var rest = try candidates(anchors)[...]
@@ -114,11 +110,11 @@ public final class BundleExport {
   /// - Parameter rest: loses the anchors that no later event needs.
   private func nearest(
     to event: StoredEvent, _ rest: inout ArraySlice<Anchor>
-  ) throws(AnchorError) -> Anchor? {
+  ) throws(LedgerError) -> Anchor? {
     while let anchor = rest.first {
       if anchor.seq >= event.seq {
         guard anchor.seq - event.seq <= maximumLinks else { return nil }
-        let hash = try mapError(AnchorError.store, try journal.hash(at: anchor.seq))
+        let hash = try journal.hash(at: anchor.seq)
         if hash == anchor.hash, anchor.isSigned(by: signing.publicKey) { return anchor }
       }
       rest.removeFirst()
@@ -127,19 +123,15 @@ public final class BundleExport {
   }
 
   /// An anchor of an event as the head that it was.
-  private func anchor(_ event: StoredEvent, _ now: Int64) throws(AnchorError) -> Anchor {
-    let id = try mapError(AnchorError.store, try journal.journalId())
+  private func anchor(_ event: StoredEvent, _ now: Int64) throws(LedgerError) -> Anchor {
+    let id = try journal.journalId()
     let head = Head(seq: event.seq, hash: event.hash, receivedAt: event.receivedAt)
-    return try mapError(
-      AnchorError.signing, try Anchor.make(of: head, journalId: id, at: now, by: signing))
+    return try Anchor.make(of: head, journalId: id, at: now, by: signing)
   }
 
-  private func anchorHead(_ now: Int64) throws(AnchorError) -> Anchor {
-    let (head, id) = try mapError(AnchorError.store) { () throws(LedgerError) in
-      (try journal.head(), try journal.journalId())
-    }
-    return try mapError(
-      AnchorError.signing, try Anchor.make(of: head, journalId: id, at: now, by: signing))
+  private func anchorHead(_ now: Int64) throws(LedgerError) -> Anchor {
+    let (head, id) = (try journal.head(), try journal.journalId())
+    return try Anchor.make(of: head, journalId: id, at: now, by: signing)
   }
 
   /// Writes the lines of a segment.
@@ -175,9 +167,9 @@ public final class BundleExport {
     try write(bytes)
   }
 
-  private func seal() throws(AnchorError) {
+  private func seal() throws(LedgerError) {
     let sha256 = hashing.finish()
-    let signature = try mapError(AnchorError.signing, try signing.key.sign(Bundle.sealed(sha256)))
-    try mapError(AnchorError.store, try line(Bundle.seal(sha256, signing.publicKey, signature)))
+    let signature = try mapError(LedgerError.signing, try signing.key.sign(Bundle.sealed(sha256)))
+    try line(Bundle.seal(sha256, signing.publicKey, signature))
   }
 }

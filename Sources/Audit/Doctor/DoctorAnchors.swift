@@ -6,7 +6,7 @@ import Store
 extension Doctor {
   mutating func examineAnchors() {
     let key: AnchorKey?
-    do throws(AnchorError) {
+    do throws(LedgerError) {
       key = try AnchorKey.read(folder)
     } catch {
       return reportFinding("anchors", "\(error)", next: "see the message")

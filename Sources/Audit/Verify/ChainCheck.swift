@@ -41,27 +41,27 @@ final class ChainCheck {
 
   init(
     _ folder: DataFolder, _ depth: Depth, _ findings: FindingCollector
-  ) throws(VerifyError) {
-    journal = try mapError(VerifyError.store, try JournalReader.open(folder))
+  ) throws(LedgerError) {
+    journal = try JournalReader.open(folder)
     self.findings = findings
     switch depth {
     case .chain: (readsBodies, acceptsFaulty, proof) = (false, false, nil)
     case .columns: (readsBodies, acceptsFaulty, proof) = (true, true, nil)
     case .signatures(let roots):
       (readsBodies, acceptsFaulty) = (true, false)
-      proof = try mapError(VerifyError.configuration, try NotificationProof(roots))
+      proof = try NotificationProof(roots)
     }
     if let proof {
       receipts = proof.receipts
     } else {
-      receipts = try mapError(VerifyError.configuration, try ReceiptProof(nil))
+      receipts = try ReceiptProof(nil)
     }
   }
 
   /// Checks the batches of the whole journal until none is left.
-  func run(_ work: ChainWork) throws(VerifyError) {
+  func run(_ work: ChainWork) throws(LedgerError) {
     while let batch = work.nextBatch() {
-      try mapError(VerifyError.store, try checkReadable(batch))
+      try checkReadable(batch)
       work.finish(batch)
     }
   }
@@ -69,11 +69,9 @@ final class ChainCheck {
   /// Checks some events alone, each against the stored hash of the event before it.
   ///
   /// - Parameter seqs: the events; the work counts them from 1.
-  func run(_ work: ChainWork, of seqs: [Int64]) throws(VerifyError) {
+  func run(_ work: ChainWork, of seqs: [Int64]) throws(LedgerError) {
     while let batch = work.nextBatch() {
-      try mapError(VerifyError.store) { () throws(LedgerError) in
-        for number in batch { try checkAlone(seqs[Int(number - 1)]) }
-      }
+      for number in batch { try checkAlone(seqs[Int(number - 1)]) }
       work.finish(batch)
     }
   }

@@ -18,8 +18,8 @@ final class RemainingChecks: Sendable {
   func run(
     _ folder: DataFolder, _ configuration: Configuration, head: Int64, _ findings: FindingCollector,
     until isStopped: () -> Bool
-  ) throws(VerifyError) {
-    let journal = try mapError(VerifyError.store, try JournalReader.open(folder))
+  ) throws(LedgerError) {
+    let journal = try JournalReader.open(folder)
     try Verify.step(findings, 7, "the projection") { () throws(LedgerError) in
       let found = try ProjectionCheck.run(
         folder, journal, head: head, findings, until: isStopped)

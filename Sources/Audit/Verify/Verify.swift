@@ -1,5 +1,5 @@
 public import Ledger
-import Platform
+public import Platform
 import SignedData
 public import Store
 
@@ -15,21 +15,21 @@ public enum Verify {
   ///   - isChainAlone: whether to leave out signatures, columns, rows and quarantine.
   ///   - threads: how many threads walk the chain; one more checks everything else.
   ///   - progress: called now and then with the events checked and the head; false stops.
-  /// - Throws: `VerifyError` if the folder cannot be opened or an anchor file cannot be read. What
+  /// - Throws: `LedgerError` if the folder cannot be opened or an anchor file cannot be read. What
   ///   is wrong with the data is a finding, also when a damaged file cannot be read to its end.
   public static func run(
     _ folder: DataFolder, _ configuration: Configuration, anchors: AnchorsFile? = nil,
     isChainAlone: Bool = false, threads: Int,
     progress: @escaping @Sendable (Int64, Int64) -> Bool
-  ) throws(VerifyError) -> VerifyReport {
+  ) throws(LedgerError) -> VerifyReport {
     let findings = FindingCollector()
     var report = VerifyReport()
-    try reportingDamage(findings) { () throws(VerifyError) in
+    try reportingDamage(findings) { () throws(LedgerError) in
       report = try check(
         folder, configuration, isChainAlone, threads: threads, findings, progress)
     }
     if let anchors, !report.isStopped {
-      try reportingDamage(findings) { () throws(VerifyError) in
+      try reportingDamage(findings) { () throws(LedgerError) in
         report.anchors = try AnchorsCheck.run(anchors, folder, findings)
       }
     }
@@ -40,17 +40,17 @@ public enum Verify {
   private static func check(
     _ folder: DataFolder, _ configuration: Configuration, _ isChainAlone: Bool, threads: Int,
     _ findings: FindingCollector, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
-  ) throws(VerifyError) -> VerifyReport {
-    let journal = try mapError(VerifyError.store, try JournalReader.open(folder))
+  ) throws(LedgerError) -> VerifyReport {
+    let journal = try JournalReader.open(folder)
     try step(findings) { () throws(LedgerError) in
       for fault in try journal.schemaFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
-    let (head, last) = try mapError(VerifyError.store, try checkDensity(journal, findings))
+    let (head, last) = try checkDensity(journal, findings)
     let work = ChainWork(head: last, progress: progress)
     let depth: ChainCheck.Depth =
       isChainAlone ? .chain : .signatures(configuration.trustRoots)
     let remaining = RemainingChecks()
-    try VerifyThreads.run(isChainAlone ? threads : threads + 1) { () throws(VerifyError) in
+    try VerifyThreads.run(isChainAlone ? threads : threads + 1) { () throws(LedgerError) in
       if !isChainAlone && remaining.claim() {
         try remaining.run(folder, configuration, head: head, findings) { work.isStopped }
       } else {
@@ -61,7 +61,7 @@ public enum Verify {
       events: work.done, isChainAlone: isChainAlone, isStopped: work.isStopped)
     report.comparesProjection = false
     guard !work.isStopped, !isChainAlone else { return report }
-    report.statements = try mapError(VerifyError.store, try journal.statementCount())
+    report.statements = try journal.statementCount()
     let outcome = remaining.projection
     (report.rows, report.digest, report.comparesProjection) = (
       outcome.rows, outcome.digest, outcome.isCompared
@@ -94,9 +94,9 @@ public enum Verify {
   static func step(
     _ findings: FindingCollector, _ promise: Int = 5, _ file: String = "journal.sqlite",
     _ body: () throws(LedgerError) -> Void
-  ) throws(VerifyError) {
-    try reportingDamage(findings, promise, file) { () throws(VerifyError) in
-      try mapError(VerifyError.store, in: body)
+  ) throws(LedgerError) {
+    try reportingDamage(findings, promise, file) { () throws(LedgerError) in
+      try body()
     }
   }
 
@@ -104,16 +104,13 @@ public enum Verify {
   /// statement fails on a file whose schema is as it was created.
   static func reportingDamage(
     _ findings: FindingCollector, _ promise: Int = 5, _ file: String = "journal.sqlite",
-    _ body: () throws(VerifyError) -> Void
-  ) throws(VerifyError) {
-    do throws(VerifyError) {
+    _ body: () throws(LedgerError) -> Void
+  ) throws(LedgerError) {
+    do throws(LedgerError) {
       try body()
     } catch {
-      switch error {
-      case .store(let error) where [.corrupt, .sql].contains(error.code):
-        findings.add(promise, nil, "\(file) is damaged: not all of it can be read")
-      default: throw error
-      }
+      guard [.corrupt, .sql].contains(error.code) else { throw error }
+      findings.add(promise, nil, "\(file) is damaged: not all of it can be read")
     }
   }
 }

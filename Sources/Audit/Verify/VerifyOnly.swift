@@ -1,6 +1,6 @@
 public import AppStore
 public import Ledger
-import Platform
+public import Platform
 public import Store
 
 /// Checks the events and rows of one original transaction id, which takes seconds in a journal
@@ -33,14 +33,14 @@ extension Verify {
   ///   - threads: how many threads check events at most.
   ///   - progress: called now and then with the events checked and how many there are; false stops.
   /// - Returns: nil if there is no such event.
-  /// - Throws: `VerifyError` if the folder cannot be opened. Damage is a finding.
+  /// - Throws: `LedgerError` if the folder cannot be opened. Damage is a finding.
   public static func run(
     _ folder: DataFolder, _ configuration: Configuration, only: Only, threads: Int,
     progress: @escaping @Sendable (Int64, Int64) -> Bool
-  ) throws(VerifyError) -> VerifyReport? {
+  ) throws(LedgerError) -> VerifyReport? {
     let findings = FindingCollector()
     var report: VerifyReport? = VerifyReport(isWhole: false)
-    try reportingDamage(findings) { () throws(VerifyError) in
+    try reportingDamage(findings) { () throws(LedgerError) in
       report = try check(folder, configuration, only, threads: threads, findings, progress)
     }
     guard var report else { return nil }
@@ -51,21 +51,18 @@ extension Verify {
   private static func check(
     _ folder: DataFolder, _ configuration: Configuration, _ only: Only, threads: Int,
     _ findings: FindingCollector, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
-  ) throws(VerifyError) -> VerifyReport? {
-    let journal = try mapError(VerifyError.store, try JournalReader.open(folder))
+  ) throws(LedgerError) -> VerifyReport? {
+    let journal = try JournalReader.open(folder)
     try step(findings) { () throws(LedgerError) in
       for fault in try journal.schemaFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
-    let (keys, seqs) = try mapError(VerifyError.store) { () throws(LedgerError) in
-      let keys = try journal.streams(withOriginalTransactionId: only.originalTransactionId)
-        .filter(only.covers)
-      var seqs: [Int64] = []
-      for key in keys { seqs += try journal.seqs(of: key) }
-      return (keys, seqs)
-    }
+    let keys = try journal.streams(withOriginalTransactionId: only.originalTransactionId)
+      .filter(only.covers)
+    let seqs = Array(
+      try keys.map { (key) throws(LedgerError) in try journal.seqs(of: key) }.joined())
     guard !seqs.isEmpty else { return nil }
     let work = ChainWork(head: Int64(seqs.count), batchSize: 16, progress: progress)
-    try VerifyThreads.run(min(threads, seqs.count / 16 + 1)) { () throws(VerifyError) in
+    try VerifyThreads.run(min(threads, seqs.count / 16 + 1)) { () throws(LedgerError) in
       try ChainCheck(folder, .signatures(configuration.trustRoots), findings).run(work, of: seqs)
     }
     var report = VerifyReport(events: work.done, isWhole: false, isStopped: work.isStopped)

@@ -10,8 +10,8 @@ enum VerifyThreads {
   /// - Throws: The first error that a body threw, or `store(.platform)` if a thread cannot be
   ///   started.
   static func run(
-    _ count: Int, _ body: @escaping @Sendable () throws(VerifyError) -> Void
-  ) throws(VerifyError) {
+    _ count: Int, _ body: @escaping @Sendable () throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     let failure = FirstFailure()
     var threads: [Thread] = []
     var isRefused = false
@@ -19,7 +19,7 @@ enum VerifyThreads {
       do throws(LedgerError) {
         threads.append(
           try Thread.start("verify \(threads.count + 1)") {
-            do throws(VerifyError) { try body() } catch { failure.record(error) }
+            do throws(LedgerError) { try body() } catch { failure.record(error) }
           })
       } catch {
         isRefused = true
@@ -27,14 +27,14 @@ enum VerifyThreads {
     }
     // Joined before the process can end, because OpenSSL holds memory for each thread.
     for thread in threads { thread.join() }
-    if isRefused { throw .store(.system("start a thread", EAGAIN)) }
+    if isRefused { throw .system("start a thread", EAGAIN) }
     if let error = failure.error { throw error }
   }
 
   /// The first error of any thread.
   private final class FirstFailure: Sendable {
-    private let first = Mutex<VerifyError?>(nil)
-    func record(_ error: VerifyError) { first.withLock { $0 = $0 ?? error } }
-    var error: VerifyError? { first.withLock { $0 } }
+    private let first = Mutex<LedgerError?>(nil)
+    func record(_ error: LedgerError) { first.withLock { $0 = $0 ?? error } }
+    var error: LedgerError? { first.withLock { $0 } }
   }
 }

@@ -13,7 +13,7 @@ extension MessageMaker {
   /// Time alone changed the answer for a customer.
   func turn(_ at: Int64, _ stream: Int64) throws(Failure) -> OutgoingMessage {
     let key = try key(stream)
-    let found = try read { () throws(LedgerReader.Failure) in
+    let found = try read { () throws(LedgerError) in
       try reader.rows(turningAt: at, of: key)
     }
     guard let (rows, seq) = found else { throw .overtaken }
@@ -32,7 +32,7 @@ extension MessageMaker {
       throw error.isTemporary ? .notNow : .unreadable
     }
     guard let known else { throw .unreadable }
-    let found = try read { () throws(LedgerReader.Failure) in
+    let found = try read { () throws(LedgerError) in
       try reader.row(knownAt: at, of: key)
     }
     guard let (rows, seq) = found else { throw .unreadable }

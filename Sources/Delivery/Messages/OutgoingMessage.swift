@@ -143,7 +143,7 @@ struct MessageMaker {
   private func customer(
     _ key: StreamKey, _ event: MessageEvent
   ) throws(Failure) -> [(String, JSONValue)] {
-    let rows = try read { () throws(LedgerReader.Failure) in
+    let rows = try read { () throws(LedgerError) in
       try reader.rows(around: event.seq, of: key, at: event.receivedAt)
     }
     return try place(event.seq, in: key)
@@ -152,14 +152,10 @@ struct MessageMaker {
 
   /// Reads, and tells what fails for a moment from what fails for good.
   func read<Value>(
-    _ body: () throws(LedgerReader.Failure) -> Value
+    _ body: () throws(LedgerError) -> Value
   ) throws(Failure) -> Value {
-    do throws(LedgerReader.Failure) { return try body() } catch {
-      switch error {
-      case .notReady: throw .notNow
-      case .store(let error): throw error.isTemporary ? .notNow : .unreadable
-      case .ambiguous: throw .unreadable
-      }
+    do throws(LedgerError) { return try body() } catch {
+      throw error.isTemporary ? .notNow : .unreadable
     }
   }
 
@@ -229,6 +225,6 @@ struct MessageMaker {
 extension LedgerError {
   /// Whether the same read can succeed in a moment.
   var isTemporary: Bool {
-    [.busy, .full, .locked].contains(code)
+    [.busy, .full, .locked, .notReady].contains(code)
   }
 }

@@ -31,7 +31,7 @@ struct MirrorTables {
 
   private func run(
     _ sql: String, _ parameters: [PostgresValue] = [], within milliseconds: Int64 = usual
-  ) throws(MirrorError) -> PostgresRows {
+  ) throws(LedgerError) -> PostgresRows {
     do throws(PostgresError) {
       return try connection.execute(sql, parameters, by: Deadline(milliseconds: milliseconds))
     } catch {
@@ -41,21 +41,21 @@ struct MirrorTables {
 
   // MARK: The cursor
 
-  /// - Throws: `MirrorError.schema` if the tables are missing or another version's.
-  func state(isLocking: Bool = false) throws(MirrorError) -> State {
+  /// - Throws: `LedgerError.mirrorTables` if the tables are missing or another version's.
+  func state(isLocking: Bool = false) throws(LedgerError) -> State {
     let rows: PostgresRows
-    do throws(MirrorError) {
+    do throws(LedgerError) {
       rows = try run(
         "SELECT layout, generation, journal_id, fold, seq, hash FROM \(schema).mirror"
           + (isLocking ? " FOR UPDATE" : ""))
-    } catch .postgres(let error) {
+    } catch {
       // undefined_table, undefined_column, invalid_schema_name
       let missing: Set = ["42P01", "42703", "3F000"]
-      throw missing.contains(error.state?.code ?? "") ? .schema : .postgres(error)
+      throw missing.contains(error.detail) ? .mirrorTables : error
     }
     guard rows.count == 1, rows.integer(0, 0) == MirrorSchema.layout,
       let generation = rows.integer(0, 1)
-    else { throw .schema }
+    else { throw .mirrorTables }
     return State(
       generation: generation, journalId: rows.bytes(0, 2), fold: rows.text(0, 3),
       seq: rows.integer(0, 4) ?? 0, hash: rows.bytes(0, 5) ?? [])
@@ -63,23 +63,23 @@ struct MirrorTables {
 
   /// Runs a body in one SQL transaction, in which the cursor is as it was read.
   ///
-  /// - Throws: `MirrorError.moved` if it is not.
+  /// - Throws: `LedgerError.mirrorMoved` if it is not.
   func atomically(
-    _ state: State, _ body: () throws(MirrorError) -> Void
-  ) throws(MirrorError) {
+    _ state: State, _ body: () throws(LedgerError) -> Void
+  ) throws(LedgerError) {
     _ = try run("BEGIN")
-    do throws(MirrorError) {
-      guard try self.state(isLocking: true) == state else { throw .moved }
+    do throws(LedgerError) {
+      guard try self.state(isLocking: true) == state else { throw .mirrorMoved }
       try body()
       // An SQL transaction that failed is answered with ROLLBACK.
-      guard try run("COMMIT").command == "COMMIT" else { throw .moved }
+      guard try run("COMMIT").command == "COMMIT" else { throw .mirrorMoved }
     } catch {
       if connection.isUsable { _ = try? run("ROLLBACK") }
       throw error
     }
   }
 
-  func set(_ state: State) throws(MirrorError) {
+  func set(_ state: State) throws(LedgerError) {
     _ = try run(
       """
       UPDATE \(schema).mirror SET generation = $1, journal_id = $2, fold = $3, seq = $4, hash = $5,
@@ -93,7 +93,7 @@ struct MirrorTables {
 
   // MARK: Rows
 
-  func copy(_ batch: MirrorBatch, _ generation: Int64) throws(MirrorError) {
+  func copy(_ batch: MirrorBatch, _ generation: Int64) throws(LedgerError) {
     let parts = [
       ("entitlement", MirrorBatch.entitlementColumns, batch.entitlements),
       ("entitlement_span", MirrorBatch.spanColumns, batch.spans),
@@ -113,7 +113,7 @@ struct MirrorTables {
   }
 
   /// Removes the rows of customers, which are written anew.
-  func remove(_ keys: [StreamKey], _ generation: Int64) throws(MirrorError) {
+  func remove(_ keys: [StreamKey], _ generation: Int64) throws(LedgerError) {
     for table in Self.tables where table != "event" {
       _ = try run(
         """
@@ -131,7 +131,7 @@ struct MirrorTables {
   }
 
   /// Removes what a fill that ended early left, or what a new fill replaced.
-  func removeAll(except generation: Int64) throws(MirrorError) {
+  func removeAll(except generation: Int64) throws(LedgerError) {
     for table in Self.tables {
       _ = try run(
         "DELETE FROM \(schema).\(table) WHERE generation <> $1", [.integer(generation)],
@@ -144,7 +144,7 @@ struct MirrorTables {
   /// Names after one, in order.
   func accounts(
     after name: String, _ generation: Int64, limit: Int64
-  ) throws(MirrorError) -> [String] {
+  ) throws(LedgerError) -> [String] {
     let rows = try run(
       """
       SELECT DISTINCT account COLLATE "C" AS name FROM \(schema).account
@@ -153,7 +153,7 @@ struct MirrorTables {
     return (0..<rows.count).compactMap { rows.text($0, 0) }
   }
 
-  func remove(accounts: [String]) throws(MirrorError) {
+  func remove(accounts: [String]) throws(LedgerError) {
     _ = try run(
       "DELETE FROM \(schema).account WHERE account = ANY ($1::text[])", [.texts(accounts)])
   }

@@ -44,21 +44,21 @@ final class MirrorWorker {
         running.wakeup.wait(milliseconds: Self.idle)
         continue
       }
-      do throws(MirrorError) {
+      do throws(LedgerError) {
         try turn()
         failures = 0
         running.wakeup.wait(milliseconds: Self.idle)
       } catch {
-        if case .stopped = error { break }
-        if case .lost(let reason) = error {
-          running.report(.lost(reason), at: state, head: ledger.foldedHead.seq)
+        if error.code == .stopped { break }
+        if error.code == .mirrorLost {
+          running.report(.lost(error.message), at: state, head: ledger.foldedHead.seq)
           // The tables are asked again: whoever filled them may have put them back.
           state = nil
           running.wakeup.wait(milliseconds: Self.idle)
           continue
         }
         // Rows that are being built are no fault of the database.
-        if case .notReady = error { failures = 0 } else { close() }
+        if error.code == .notReady { failures = 0 } else { close() }
         running.report(.failed(error.description), at: state, head: ledger.foldedHead.seq)
         failures += 1
         pause(min(Self.longestPause, 500 << Int64(min(failures, 10))))
@@ -78,7 +78,7 @@ final class MirrorWorker {
     (tables, state, erasures, reader) = (nil, nil, nil, nil)
   }
 
-  private func turn() throws(MirrorError) {
+  private func turn() throws(LedgerError) {
     let tables = try open()
     if try needsFill(tables) { try fill(tables) }
     while let state, state.seq < ledger.foldedHead.seq {
@@ -91,13 +91,11 @@ final class MirrorWorker {
 
   // MARK: Connecting
 
-  private func open() throws(MirrorError) -> MirrorTables {
+  private func open() throws(LedgerError) -> MirrorTables {
     if durations != ledger.durations { (reader, state) = (nil, nil) }
     if reader == nil {
       durations = ledger.durations
-      do throws(LedgerError) { reader = try LedgerReader(ledger, durations: durations) } catch {
-        throw .store(error)
-      }
+      reader = try LedgerReader(ledger, durations: durations)
     }
     if let tables, tables.connection.isUsable {
       // Also while nothing is to be written: a server that is gone or was restored is noticed.
@@ -110,10 +108,10 @@ final class MirrorWorker {
     return made
   }
 
-  private func dial() throws(MirrorError) -> PostgresConnection {
+  private func dial() throws(LedgerError) -> PostgresConnection {
     var password: String?
     if let path = mirror.passwordFile {
-      guard let bytes = try? DurableFile.read(path, limit: 4096) else { throw .password }
+      guard let bytes = try? DurableFile.read(path, limit: 4096) else { throw .mirrorPassword }
       password = String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
     }
     do throws(PostgresError) {
@@ -126,22 +124,22 @@ final class MirrorWorker {
   }
 
   private func read<Value>(
-    _ body: (LedgerReader) throws(LedgerReader.Failure) -> Value?
-  ) throws(MirrorError) -> Value {
-    guard let reader else { throw .notReady }
-    do throws(LedgerReader.Failure) {
+    _ body: (LedgerReader) throws(LedgerError) -> Value?
+  ) throws(LedgerError) -> Value {
+    guard let reader else { throw .rowsNotReady }
+    do throws(LedgerError) {
       if let value = try body(reader) { return value }
     } catch {
-      throw MirrorError(error)
+      throw [.notReady, .ambiguous].contains(error.code) ? .rowsNotReady : error
     }
-    throw .notReady
+    throw .rowsNotReady
   }
 
   private func journal<Value>(
     _ body: (JournalReader) throws(LedgerError) -> Value
-  ) throws(MirrorError) -> Value {
-    guard let reader else { throw .notReady }
-    do throws(LedgerError) { return try body(reader.journal) } catch { throw .store(error) }
+  ) throws(LedgerError) -> Value {
+    guard let reader else { throw .rowsNotReady }
+    return try body(reader.journal)
   }
 
   // MARK: Filling
@@ -155,31 +153,32 @@ final class MirrorWorker {
 
   /// Whether the mirror was never filled, or is of another fold, or the operator says so.
   ///
-  /// - Throws: `MirrorError.lost` for rows that may be another ledger's: one that was restored for
-  ///   a trial has the configuration of the one that runs, and must not take its mirror over.
-  private func needsFill(_ tables: MirrorTables) throws(MirrorError) -> Bool {
+  /// - Throws: `LedgerError.mirrorLost` for rows that may be another ledger's: one that was
+  ///   restored for a trial has the configuration of the one that runs, and must not take its
+  ///   mirror over.
+  private func needsFill(_ tables: MirrorTables) throws(LedgerError) -> Bool {
     guard let state, let journalId = state.journalId else { return true }
     switch running.start {
     case .fill: return true
-    case .unknown: throw .lost("its place in the journal was lost with sinks.sqlite")
+    case .unknown: throw .mirrorLost("its place in the journal was lost with sinks.sqlite")
     case .proven: break
     }
     let id = try journal { (journal) throws(LedgerError) in try journal.journalId() }
-    guard journalId == id else { throw .lost("its tables are of another journal") }
+    guard journalId == id else { throw .mirrorLost("its tables are of another journal") }
     // Another daemon of a shared journal was further, and this copy follows.
-    guard ledger.copy == nil || state.seq <= ledger.foldedHead.seq else { throw .notReady }
+    guard ledger.copy == nil || state.seq <= ledger.foldedHead.seq else { throw .rowsNotReady }
     let hash = try journal { (journal) throws(LedgerError) in
       state.seq == 0 ? Head.empty.hash : try journal.hash(at: state.seq)
     }
     guard hash == state.hash else {
-      throw .lost("its tables are at a place that this journal lacks")
+      throw .mirrorLost("its tables are at a place that this journal lacks")
     }
     return state.fold != fold
   }
 
   /// Copies all rows beside those that are there, and then switches. What came meanwhile follows.
-  private func fill(_ tables: MirrorTables) throws(MirrorError) {
-    guard let state else { throw .moved }
+  private func fill(_ tables: MirrorTables) throws(LedgerError) {
+    guard let state else { throw .mirrorMoved }
     let head = ledger.foldedHead
     running.report(.filling, at: state, head: head.seq)
     try tables.removeAll(except: state.generation)
@@ -187,7 +186,7 @@ final class MirrorWorker {
     var last: StreamKey?
     while true {
       guard !running.cancellation.isRequested else { throw .stopped }
-      let page = try read { (reader) throws(LedgerReader.Failure) in
+      let page = try read { (reader) throws(LedgerError) in
         try reader.mirroredRows(after: last, limit: Self.rowBatch)
       }
       guard let end = page.last else { break }
@@ -200,7 +199,7 @@ final class MirrorWorker {
     let id = try journal { (journal) throws(LedgerError) in try journal.journalId() }
     let filled = MirrorTables.State(
       generation: generation, journalId: id, fold: fold, seq: head.seq, hash: head.hash)
-    try tables.atomically(state) { () throws(MirrorError) in try tables.set(filled) }
+    try tables.atomically(state) { () throws(LedgerError) in try tables.set(filled) }
     (self.state, erasures) = (filled, nil)
     running.filled()
     try tables.removeAll(except: generation)
@@ -208,7 +207,7 @@ final class MirrorWorker {
 
   private func fillEvents(
     _ tables: MirrorTables, through last: Int64, _ generation: Int64
-  ) throws(MirrorError) {
+  ) throws(LedgerError) {
     var seq: Int64 = 0
     while seq < last {
       guard !running.cancellation.isRequested else { throw .stopped }
@@ -226,14 +225,14 @@ final class MirrorWorker {
   // MARK: Moving
 
   /// Writes the next events and the rows of their customers, which may already have later ones.
-  private func move(_ tables: MirrorTables, _ state: MirrorTables.State) throws(MirrorError) {
+  private func move(_ tables: MirrorTables, _ state: MirrorTables.State) throws(LedgerError) {
     let head = ledger.foldedHead
     let events = try journal { (journal) throws(LedgerError) in
       try journal.eventKeys(after: state.seq, through: head.seq, limit: Self.eventBatch)
     }
-    guard let end = events.last else { throw .notReady }
+    guard let end = events.last else { throw .rowsNotReady }
     let hash = try journal { (journal) throws(LedgerError) in try journal.hash(at: end.seq) }
-    let rows = try read { (reader) throws(LedgerReader.Failure) in
+    let rows = try read { (reader) throws(LedgerError) in
       try reader.mirroredRows(of: Set(events.compactMap(\.stream)))
     }
     var batch = MirrorBatch()
@@ -241,8 +240,8 @@ final class MirrorWorker {
     for row in rows { batch.add(row, durations: durations) }
     var moved = state
     (moved.seq, moved.hash) = (end.seq, hash ?? [])
-    do throws(MirrorError) {
-      try tables.atomically(state) { () throws(MirrorError) in
+    do throws(LedgerError) {
+      try tables.atomically(state) { () throws(LedgerError) in
         try tables.remove(rows.map(\.key), state.generation)
         try tables.copy(batch, state.generation)
         try tables.set(moved)
@@ -259,7 +258,7 @@ final class MirrorWorker {
   // MARK: Accounts
 
   /// Removes accounts that were erased: no event says so, as the journal forgets them.
-  private func forgetAccounts(_ tables: MirrorTables) throws(MirrorError) {
+  private func forgetAccounts(_ tables: MirrorTables) throws(LedgerError) {
     let now = ledger.erasures
     guard erasures != now, let state else { return }
     var last = ""

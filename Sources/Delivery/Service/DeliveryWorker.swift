@@ -563,11 +563,10 @@ extension DeliveryWorker {
       after time: Int64, through last: Int64, _ limit: Int
     ) throws(LedgerError) -> [Turn] {
       let turns: [Turn]?
-      do throws(LedgerReader.Failure) {
+      do throws(LedgerError) {
         turns = try reader.turns(after: time, through: last, limit: limit)
       } catch {
-        if case .store(let error) = error { throw error }
-        throw .busy
+        throw [.notReady, .ambiguous].contains(error.code) ? .busy : error
       }
       guard let turns else { throw .busy }
       return turns

@@ -43,16 +43,16 @@ public struct Configuration: Sendable {
 
   /// The defaults: no app, no token, and only Apple's root.
   ///
-  /// - Throws: `ConfigurationError` if a library cannot read Apple's root or Apple's addresses.
-  public init() throws(ConfigurationError) {
+  /// - Throws: `LedgerError` if a library cannot read Apple's root or Apple's addresses.
+  public init() throws(LedgerError) {
     guard let verifyReceipt = ReceiptService() else {
-      throw ConfigurationError("Apple's addresses are not usable", next: "report this")
+      throw .configuration("Apple's addresses are not usable", next: "report this")
     }
     self.verifyReceipt = verifyReceipt
     do throws(ProofFailure) {
       trustRoots = try TrustRoots()
     } catch {
-      throw ConfigurationError("Apple's root is not usable", next: "report this")
+      throw .configuration("Apple's root is not usable", next: "report this")
     }
   }
 
@@ -80,12 +80,12 @@ public struct Configuration: Sendable {
   ///   - variables: of these `SUBLEDGER_LISTEN`, `SUBLEDGER_DATA`, `SUBLEDGER_LOG_LEVEL` and
   ///     `CREDENTIALS_DIRECTORY` are read.
   ///   - listen, data, logLevel: the values of the flags; nil if a flag is not given.
-  /// - Throws: `ConfigurationError` if the file or a file that it names cannot be read, or a key or
+  /// - Throws: `LedgerError` if the file or a file that it names cannot be read, or a key or
   ///   value is not valid.
   public static func load(
     file: String?, variables: [String: String], listen: String?, data: String?,
     logLevel: String? = nil
-  ) throws(ConfigurationError) -> Configuration {
+  ) throws(LedgerError) -> Configuration {
     var configuration = try Configuration()
     if let file {
       var reader = ConfigurationReader(
@@ -96,7 +96,7 @@ public struct Configuration: Sendable {
     if let data = data ?? variables["SUBLEDGER_DATA"] { configuration.data = data }
     if let name = logLevel ?? variables["SUBLEDGER_LOG_LEVEL"] {
       guard let level = Log.Level(rawValue: name) else {
-        throw ConfigurationError("the log level '\(name)' is unknown", next: Log.Level.choice)
+        throw .configuration("the log level '\(name)' is unknown", next: Log.Level.choice)
       }
       configuration.logLevel = level
     }

@@ -1,4 +1,5 @@
 public import AppStore
+public import Platform
 
 extension Configuration {
   /// One app whose notifications are admitted.
@@ -28,8 +29,8 @@ extension Configuration {
     /// The secrets themselves, read again: they are not kept in memory.
     ///
     /// - Returns: none if the app has no file.
-    /// - Throws: `ConfigurationError` if the file has become unusable.
-    public func readV1Secrets() throws(ConfigurationError) -> [String] {
+    /// - Throws: `LedgerError` if the file has become unusable.
+    public func readV1Secrets() throws(LedgerError) -> [String] {
       guard let v1SecretFile else { return [] }
       return try ConfigurationReader(file: v1SecretFile).secrets(v1SecretFile)
         .map { String(decoding: $0, as: UTF8.self) }

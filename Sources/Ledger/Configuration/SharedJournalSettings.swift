@@ -1,5 +1,5 @@
 public import Clients
-import Platform
+public import Platform
 
 extension Configuration {
   /// The journal on PostgreSQL that several daemons append to. The data folder is a copy of it.
@@ -37,26 +37,26 @@ extension Configuration {
 
     /// Reads the password file again, because a password may have been rotated.
     ///
-    /// - Throws: `ConfigurationError` if the file cannot be read, others can read it, or it does
+    /// - Throws: `LedgerError` if the file cannot be read, others can read it, or it does
     ///   not hold one line.
-    public func password() throws(ConfigurationError) -> String? {
+    public func password() throws(LedgerError) -> String? {
       guard let passwordFile else { return nil }
       let location = "\(file): sharedJournal"
       let bytes: [UInt8]
       do throws(LedgerError) {
         bytes = try DurableFile.read(passwordFile, limit: 16_384)
       } catch {
-        throw ConfigurationError(
+        throw .configuration(
           "\(location): \(error.detail)", next: "check the path and its permissions")
       }
       guard (try? DurableFile.isPrivate(passwordFile)) == true else {
-        throw ConfigurationError(
+        throw .configuration(
           "\(location): passwordFile can be read by others", next: "chmod 600 it")
       }
       let line = bytes.last == 0x0A ? bytes.dropLast() : bytes[...]
       let text = line.last == 0x0D ? line.dropLast() : line
       guard !text.isEmpty, text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-        throw ConfigurationError(
+        throw .configuration(
           "\(location): passwordFile does not hold one line",
           next: "write the password, and nothing else")
       }

@@ -14,8 +14,8 @@ final class TailProof {
   /// Events that a thread takes at a time.
   private static let batch = 16
 
-  /// - Throws: `ConfigurationError` if a trust root is not a certificate.
-  init(_ roots: TrustRoots) throws(ConfigurationError) {
+  /// - Throws: `LedgerError` if a trust root is not a certificate.
+  init(_ roots: TrustRoots) throws(LedgerError) {
     self.roots = roots
     own = EventProof(try NotificationProof(roots))
   }

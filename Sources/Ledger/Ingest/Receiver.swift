@@ -1,5 +1,5 @@
 public import AppStore
-import Platform
+public import Platform
 import SignedData
 public import Store
 import StrictJSON
@@ -16,10 +16,10 @@ public final class Receiver {
   let secrets: V1Secrets
 
   /// - Parameter dictionary: that of the journal for which it receives.
-  /// - Throws: `ConfigurationError` if a trust root is not a certificate.
+  /// - Throws: `LedgerError` if a trust root is not a certificate.
   public init(
     _ configuration: Configuration, dictionary: SharedDictionary = SharedDictionary()
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     packer = BodyPacker(dictionary)
     apps = configuration.apps
     secrets = V1Secrets(configuration.apps)

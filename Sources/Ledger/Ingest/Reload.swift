@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 import SignedData
 
 /// How a running daemon applies a changed configuration: what changes at once, and what needs a
@@ -14,8 +14,8 @@ public struct Reload: Sendable {
   /// - Parameters:
   ///   - running: the configuration in use.
   ///   - read: what the file, the variables and the flags say now.
-  /// - Throws: `ConfigurationError` if `read` cannot be used; keep `running` then.
-  public init(from running: Configuration, to read: Configuration) throws(ConfigurationError) {
+  /// - Throws: `LedgerError` if `read` cannot be used; keep `running` then.
+  public init(from running: Configuration, to read: Configuration) throws(LedgerError) {
     var next = running
     next.apps = read.apps
     next.readTokens = read.readTokens

@@ -1,5 +1,5 @@
 public import AppStore
-import Platform
+public import Platform
 public import SignedData
 public import StrictJSON
 
@@ -14,14 +14,14 @@ public final class NotificationProof {
   var chainHits: Int { prover.chainHits }
   var chainMisses: Int { prover.chainMisses }
 
-  /// - Throws: `ConfigurationError` if a trust root is not a certificate.
-  public init(_ roots: TrustRoots) throws(ConfigurationError) {
+  /// - Throws: `LedgerError` if a trust root is not a certificate.
+  public init(_ roots: TrustRoots) throws(LedgerError) {
     prover = try mapError(Self.unusableRoot, try Prover(roots: roots))
     receipts = try ReceiptProof(roots)
   }
 
-  static func unusableRoot(_: ProofFailure) -> ConfigurationError {
-    ConfigurationError("a trust root is not a certificate", next: "check trustRoots")
+  static func unusableRoot(_: ProofFailure) -> LedgerError {
+    LedgerError.configuration("a trust root is not a certificate", next: "check trustRoots")
   }
 
   /// A signedPayload whose outer signature is proven; the JWS nested in it are not.

@@ -1,5 +1,5 @@
 import AppStore
-import Platform
+public import Platform
 public import SignedData
 public import Store
 
@@ -14,8 +14,8 @@ public final class ReceiptProof {
 
   /// - Parameter roots: nil if receipts are to be read without a proof, because they were proven
   ///   before they were stored.
-  /// - Throws: `ConfigurationError` if a trust root is not a certificate.
-  public init(_ roots: TrustRoots?) throws(ConfigurationError) {
+  /// - Throws: `LedgerError` if a trust root is not a certificate.
+  public init(_ roots: TrustRoots?) throws(LedgerError) {
     prover = try mapError(NotificationProof.unusableRoot) { () throws(ProofFailure) in
       try roots.map { (roots) throws(ProofFailure) in try ReceiptProver(roots: roots) }
     }

@@ -1,6 +1,6 @@
 public import AppStore
 public import Entitlements
-import Platform
+public import Platform
 import Store
 public import StrictJSON
 
@@ -42,16 +42,14 @@ extension LedgerReader {
   ///   - seq: of an event of the stream.
   ///   - time: when both rows are evaluated, such as the receive time of the event; milliseconds
   ///     since 1970.
-  /// - Throws: `Failure.notReady` while no projection can be read, because it knows the streams
-  ///   that replaced others; `Failure.store` if the journal cannot be read.
+  /// - Throws: `LedgerError.notReady` while no projection can be read, because it knows the streams
+  ///   that replaced others; what SQLite reports.
   public func rows(
     around seq: Int64, of key: StreamKey, at time: Int64
-  ) throws(Failure) -> EventRows {
+  ) throws(LedgerError) -> EventRows {
     guard let opened = readable() else { throw .notReady(state) }
     defer { if !reusesSnapshot { endSnapshot() } }
-    let rows = try store { () throws(LedgerError) in
-      try folds.rows(around: seq, of: key, since: time, journal)
-    }
+    let rows = try folds.rows(around: seq, of: key, since: time, journal)
     var question = Question(now: time)
     question.through = seq
     let successor = try successor(of: key, question, opened)

@@ -1,7 +1,7 @@
 public import AppStore
 import Entitlements
 import Ledger
-import Platform
+public import Platform
 import Store
 
 extension LedgerReader {
@@ -9,18 +9,16 @@ extension LedgerReader {
   ///
   /// Folded from the journal by this program's rules, whichever fold made the live projection.
   ///
-  /// - Throws: `Failure.ambiguous` if several apps have the id; `Failure.store` if the journal
-  ///   cannot be read.
+  /// - Throws: `LedgerError.ambiguous` if several apps have the id; what the store throws if the
+  ///   journal cannot be read.
   public func explain(
     _ originalTransactionId: String, environment: Environment, bundleId: String?,
     _ question: Question
-  ) throws(Failure) -> Explanation? {
+  ) throws(LedgerError) -> Explanation? {
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     guard let key = try Self.only(keys) else { return nil }
-    let events = try store { () throws(LedgerError) in
-      try journal.events(
-        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
-    }
+    let events = try journal.events(
+      of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
     var state = StreamState()
     for event in events {
       if let step = try? JournaledNotification.foldEvent(JournaledPayload(event)) {

@@ -1,6 +1,6 @@
 import AppStore
 public import Ledger
-import Platform
+public import Platform
 public import Store
 public import StrictJSON
 
@@ -109,12 +109,10 @@ extension LedgerReader {
   /// A page of the feed; nil if its cursor is of another history of the journal.
   ///
   /// - Parameter head: the last event that may be shown: its row is folded.
-  /// - Throws: `Failure.notReady` if rows are asked for and no projection can be read,
-  ///   `Failure.store` if the journal cannot be read.
-  public func feed(_ question: Feed.Question, through head: Int64) throws(Failure) -> Feed? {
-    let found = try store { () throws(LedgerError) -> (start: Int64, end: Int64)? in
-      try range(of: question, head)
-    }
+  /// - Throws: `LedgerError.notReady` if rows are asked for and no projection can be read,
+  ///   what SQLite reports.
+  public func feed(_ question: Feed.Question, through head: Int64) throws(LedgerError) -> Feed? {
+    let found = try range(of: question, head)
     guard let (start, end) = found else { return nil }
     let isNewest = question.order == .newest
     // The last place that this page looks at.
@@ -125,11 +123,9 @@ extension LedgerReader {
     var page = EncodedItems(limit: question.limit)
     while seq != last, !page.isFull {
       let (from, wanted) = (seq, min(Self.pieceSize, question.limit - page.items.count))
-      let events = try store { () throws(LedgerError) in
-        try journal.events(
-          matching: question.filter, after: isNewest ? last - 1 : from,
-          through: isNewest ? from - 1 : last, limit: wanted, newestFirst: isNewest)
-      }
+      let events = try journal.events(
+        matching: question.filter, after: isNewest ? last - 1 : from,
+        through: isNewest ? from - 1 : last, limit: wanted, newestFirst: isNewest)
       for event in events where !page.isFull {
         seq = event.seq
         if question.token.covers(environment: event.environment, bundleId: event.bundleId) {
@@ -141,7 +137,7 @@ extension LedgerReader {
     let hasMore = isNewest ? seq > end : seq < end
     // Before the newest event nothing was looked at.
     let place = min(seq, head)
-    let known = try store { () throws(LedgerError) in try hash(at: place) }
+    let known = try hash(at: place)
     return Feed(items: page.items, seq: place, hash: known ?? [], hasMore: hasMore, head: head)
   }
 
@@ -186,14 +182,12 @@ extension LedgerReader {
 
   private func item(
     _ event: StoredEvent, _ include: Set<Feed.Inclusion>
-  ) throws(Failure) -> JSONValue {
+  ) throws(LedgerError) -> JSONValue {
     var members = Feed.members(of: event)
     members.append(("words", .string(HistoryEntry.description(of: event))))
     var number: (seq: Int64?, previous: Int64?) = (nil, nil)
     if let key = event.streamKey {
-      number = try store { () throws(LedgerError) in
-        try journal.streamNumber(of: event.seq, in: key)
-      }
+      number = try journal.streamNumber(of: event.seq, in: key)
     }
     members += [
       ("stream_seq", .optional(number.seq)), ("previous_seq", .optional(number.previous)),

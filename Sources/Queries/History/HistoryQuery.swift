@@ -1,5 +1,5 @@
 public import AppStore
-import Platform
+public import Platform
 import Store
 
 extension LedgerReader {
@@ -12,15 +12,15 @@ extension LedgerReader {
   /// - Parameters:
   ///   - isRaw: whether each entry has the decoded notification.
   ///   - page: which events; nil for all. Every page costs as much as all events before its end.
-  /// - Throws: `Failure.ambiguous` if several apps have the id and the question names neither;
-  ///   `Failure.store` if the journal cannot be read.
+  /// - Throws: `LedgerError.ambiguous` if several apps have the id and the question names neither;
+  ///   what SQLite reports.
   public func history(
     _ originalTransactionId: String, environment: Environment?, bundleId: String?,
     _ question: Question, isRaw: Bool = false, page: History.Page? = nil
-  ) throws(Failure) -> History? {
+  ) throws(LedgerError) -> History? {
     // One state of the file for the whole answer, so that a notification which is admitted
     // meanwhile is not shown twice.
-    try store { () throws(LedgerError) in try journal.beginSnapshot() }
+    try journal.beginSnapshot()
     defer { journal.endSnapshot() }
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     let known = try Self.only(keys)
@@ -44,9 +44,9 @@ extension LedgerReader {
   /// before, and before the last one of this page, unless no other follows.
   private func isShown(
     after seq: Int64, before last: StoredEvent?
-  ) throws(Failure) -> (QuarantinedEntry) -> Bool {
+  ) throws(LedgerError) -> (QuarantinedEntry) -> Bool {
     let start =
-      seq == 0 ? nil : try store { () throws(LedgerError) in try journal.receivedAt(of: seq) }
+      seq == 0 ? nil : try journal.receivedAt(of: seq)
     return { entry in
       entry.receivedAt >= start ?? .min && entry.receivedAt < last?.receivedAt ?? .max
     }
@@ -54,37 +54,33 @@ extension LedgerReader {
 
   private func evolution(
     of key: StreamKey, _ question: Question, isRaw: Bool, _ page: History.Page?
-  ) throws(Failure) -> HistoryEvolution {
+  ) throws(LedgerError) -> HistoryEvolution {
     let replacements = try replacements(of: key, question)
-    return try store { () throws(LedgerError) in
-      var evolution = HistoryEvolution(
-        key, by: journal.fold, durations, receipts, replacements, page: page)
-      let known = question.knownAt ?? .max
-      // How many had come by a time between the first and the last is not stored.
-      let redeliveries = try journal.redeliveries(of: key).filter { $0.value.lastAt <= known }
-      let arrivals = try journal.arrivals(of: key)
-      try journal.forEachEvent(
-        of: key, signedThrough: question.asOf ?? .max, receivedThrough: known
-      ) { event, payload in
-        evolution.add(
-          event, payload, arrivals[event.seq] ?? .posted, redeliveries[event.seq], isRaw: isRaw)
-      }
-      evolution.advance(to: question.time)
-      evolution.tellRules()
-      return evolution
+    var evolution = HistoryEvolution(
+      key, by: journal.fold, durations, receipts, replacements, page: page)
+    let known = question.knownAt ?? .max
+    // How many had come by a time between the first and the last is not stored.
+    let redeliveries = try journal.redeliveries(of: key).filter { $0.value.lastAt <= known }
+    let arrivals = try journal.arrivals(of: key)
+    try journal.forEachEvent(
+      of: key, signedThrough: question.asOf ?? .max, receivedThrough: known
+    ) { event, payload in
+      evolution.add(
+        event, payload, arrivals[event.seq] ?? .posted, redeliveries[event.seq], isRaw: isRaw)
     }
+    evolution.advance(to: question.time)
+    evolution.tellRules()
+    return evolution
   }
 
   /// The quarantined notifications, of any app, that name the id and may be shown.
   private func quarantined(
     about originalTransactionId: String, _ environment: Environment?, _ bundleId: String?,
     _ question: Question, isRaw: Bool
-  ) throws(Failure) -> ([QuarantinedEntry], hasMore: Bool) {
+  ) throws(LedgerError) -> ([QuarantinedEntry], hasMore: Bool) {
     let limit = Self.maximumQuarantined
-    let found = try store { () throws(LedgerError) in
-      try journal.quarantined(
-        about: originalTransactionId, environment: environment, bodies: isRaw, limit: limit + 1)
-    }
+    let found = try journal.quarantined(
+      about: originalTransactionId, environment: environment, bodies: isRaw, limit: limit + 1)
     let shown = found.map { QuarantinedEntry($0, isRaw: isRaw) }.filter { entry in
       (bundleId.map { $0 == entry.bundleId ?? $0 } ?? true)
         && entry.receivedAt <= question.knownAt ?? .max

@@ -1,5 +1,5 @@
 public import Ledger
-import Platform
+public import Platform
 public import Store
 
 extension LedgerReader {
@@ -14,20 +14,18 @@ extension LedgerReader {
   /// other apps that is 20,000 rows, because there are no more (design, section 6).
   ///
   /// - Parameter isRaw: whether to add the decoded payloads.
-  /// - Throws: `Failure.store` if the journal cannot be read.
+  /// - Throws: what SQLite reports.
   public func quarantine(
     through id: Int64, _ filter: QuarantineFilter, limit: Int, isRaw: Bool,
     for token: Configuration.ReadToken
-  ) throws(Failure) -> (items: [QuarantinedEntry], next: Int64?) {
+  ) throws(LedgerError) -> (items: [QuarantinedEntry], next: Int64?) {
     let size = isRaw ? Self.quarantineBatch.raw : Self.quarantineBatch.plain
     var items: [QuarantinedEntry] = []
     var last: Int64?
     var place = id
     while true {
       let through = place
-      let batch = try store { () throws(LedgerError) in
-        try journal.quarantined(through: through, limit: size, filter, bodies: isRaw)
-      }
+      let batch = try journal.quarantined(through: through, limit: size, filter, bodies: isRaw)
       for item in batch {
         guard token.covers(environment: item.environment, bundleId: item.bundleId) else {
           continue

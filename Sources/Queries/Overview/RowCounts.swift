@@ -1,5 +1,5 @@
 public import Entitlements
-import Platform
+public import Platform
 public import Store
 import Synchronization
 
@@ -71,7 +71,7 @@ extension LedgerReader {
   ///
   /// - Parameter now: milliseconds since 1970.
   /// - Throws: as `list`.
-  public func counts(at now: Int64) throws(Failure) -> ProjectionReader.Counts {
+  public func counts(at now: Int64) throws(LedgerError) -> ProjectionReader.Counts {
     guard let opened = readable() else { throw .notReady(state) }
     let later = try later(than: opened)
     let durations = durations

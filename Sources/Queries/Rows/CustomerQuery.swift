@@ -1,7 +1,7 @@
 public import AppStore
 public import Entitlements
 import Ledger
-import Platform
+public import Platform
 import Store
 
 /// Entitlements by name: everything that is known of one customer.
@@ -57,12 +57,12 @@ extension LedgerReader {
   /// from before. By token or app transaction, the customer's rows are those that have the id as of
   /// now; an answer about the past leaves out those that did not have it then.
   ///
-  /// - Throws: `Failure.ambiguous` if several apps have the original transaction id;
-  ///   `Failure.notReady` while no projection can be read, or while it lacks too many events,
-  ///   unless the id is an original transaction id; `Failure.store` as `entitlement` throws it.
+  /// - Throws: `LedgerError.ambiguous` if several apps have the original transaction id;
+  ///   `LedgerError.notReady` while no projection can be read, or while it lacks too many events,
+  ///   unless the id is an original transaction id; what `entitlement` throws it.
   public func customer(
     _ asked: CustomerQuestion, _ question: Question
-  ) throws(Failure) -> CustomerDocument {
+  ) throws(LedgerError) -> CustomerDocument {
     defer { if !reusesSnapshot { endSnapshot() } }
     let spans = WantedSpans.since(
       question.time.advanced(orBoundBy: -asked.catalog.longestLeeway))
@@ -110,7 +110,7 @@ extension LedgerReader {
   /// What the owner granted of what may be shown.
   private func granted(
     _ asked: CustomerQuestion, _ question: Question
-  ) throws(Failure) -> [GrantedAccess] {
+  ) throws(LedgerError) -> [GrantedAccess] {
     guard let customer = asked.customer else { return [] }
     let all = try grants(
       of: customer, asked.environment, receivedThrough: question.knownAt ?? .max)
@@ -124,10 +124,9 @@ extension LedgerReader {
   /// The streams that an account has claimed, and whether there are more.
   private func claimed(
     _ asked: CustomerQuestion, _ question: Question, _ spans: WantedSpans
-  ) throws(Failure) -> (found: [Located], hasMore: Bool) {
-    let keys = try store { () throws(LedgerError) in
-      try journal.streams(claimedBy: asked.id, receivedThrough: question.knownAt ?? .max)
-    }.filter { asked.covers($0) && question.covers($0) }
+  ) throws(LedgerError) -> (found: [Located], hasMore: Bool) {
+    let keys = try journal.streams(claimedBy: asked.id, receivedThrough: question.knownAt ?? .max)
+      .filter { asked.covers($0) && question.covers($0) }
     var found: [Located] = []
     // The newest claims first: of too many, these are most likely of use.
     for key in keys.reversed().prefix(asked.maximumRows) {
@@ -141,7 +140,7 @@ extension LedgerReader {
   /// The streams that an id finds, and whether there are more.
   private func streams(
     of asked: CustomerQuestion, _ question: Question, _ spans: WantedSpans
-  ) throws(Failure) -> (found: [Located], hasMore: Bool) {
+  ) throws(LedgerError) -> (found: [Located], hasMore: Bool) {
     switch asked.kind {
     case .appAccountToken: return try streams(having: .appAccountToken, asked, question, spans)
     case .appTransactionId: return try streams(having: .appTransactionId, asked, question, spans)
@@ -157,7 +156,7 @@ extension LedgerReader {
   private func streams(
     having kind: ProjectionReader.IdKind, _ asked: CustomerQuestion, _ question: Question,
     _ spans: WantedSpans
-  ) throws(Failure) -> (found: [Located], hasMore: Bool) {
+  ) throws(LedgerError) -> (found: [Located], hasMore: Bool) {
     guard let opened = readable() else { throw .notReady(state) }
     let later = try later(than: opened)
     let query = KeptRows.Query(kind, asked.id, asked.environment, asked.bundleId)
@@ -206,7 +205,7 @@ extension LedgerReader {
   private func journaled(
     _ streams: [Located], having kind: ProjectionReader.IdKind, _ asked: CustomerQuestion,
     _ question: Question
-  ) throws(Failure) -> [Located] {
+  ) throws(LedgerError) -> [Located] {
     var found: [Located] = []
     for located in streams {
       let stream = FoldedStream(

@@ -1,6 +1,6 @@
 public import AppStore
 public import Entitlements
-import Platform
+public import Platform
 import Store
 
 /// Lists of rows, in key order, page by page.
@@ -39,11 +39,11 @@ extension LedgerReader {
 
   /// Up to `limit` rows in key order after a key.
   ///
-  /// - Throws: `Failure.notReady` while no projection can be read, or while it lacks too many
-  ///   events; `Failure.store` if the journal cannot be read.
+  /// - Throws: `LedgerError.notReady` while no projection can be read, or while it lacks too many
+  ///   events; what SQLite reports.
   public func list(
     _ filter: Filter, after: StreamKey?, limit: Int, _ question: Question
-  ) throws(Failure) -> Page {
+  ) throws(LedgerError) -> Page {
     guard let opened = readable() else { throw .notReady(state) }
     defer { if !reusesSnapshot { endSnapshot() } }
     let later = try later(than: opened)
@@ -70,7 +70,7 @@ extension LedgerReader {
   }
 
   /// The streams with later events than the projection has. None while it follows the journal.
-  func later(than opened: Opened) throws(Failure) -> [StreamKey: FoldedStream] {
+  func later(than opened: Opened) throws(LedgerError) -> [StreamKey: FoldedStream] {
     let read = rows { () throws(LedgerError) -> Int64? in
       try beginSnapshot()
       return isFollowing ? nil : try opened.reader.foldedThrough()
@@ -80,9 +80,7 @@ extension LedgerReader {
       laterStreams.removeAll()
       return [:]
     }
-    let isComplete = try store { () throws(LedgerError) in
-      try laterStreams.update(journal, after: through, generation: opened.generation)
-    }
+    let isComplete = try laterStreams.update(journal, after: through, generation: opened.generation)
     guard isComplete else { throw .notReady(state) }
     return laterStreams.streams
   }

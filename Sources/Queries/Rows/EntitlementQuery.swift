@@ -1,19 +1,20 @@
 public import AppStore
 import Entitlements
 import Ledger
-import Platform
+public import Platform
 import Store
 
 /// The row of one customer.
 extension LedgerReader {
   /// The row of an original transaction id; nil if there is none that may be shown.
   ///
-  /// - Throws: `Failure.ambiguous` if several apps have the id; `Failure.store` if the journal
-  ///   cannot be read, or if an answer about the past would lack an event whose body is damaged.
+  /// - Throws: `LedgerError.ambiguous` if several apps have the id; what the store throws if the
+  ///   journal cannot be read, or if an answer about the past would lack an event whose body is
+  ///   damaged.
   public func entitlement(
     _ originalTransactionId: String, environment: Environment, bundleId: String?,
     _ question: Question
-  ) throws(Failure) -> RowDocument? {
+  ) throws(LedgerError) -> RowDocument? {
     defer { if !reusesSnapshot { endSnapshot() } }
     let found = try located(
       originalTransactionId, environment, bundleId, question, .since(question.time))
@@ -24,10 +25,10 @@ extension LedgerReader {
   /// Whether a row with this id has a purchase without an end of its own, which a configured
   /// duration may end.
   ///
-  /// - Throws: `Failure.store` if the journal cannot be read.
+  /// - Throws: what SQLite reports.
   public func mayLast(
     _ originalTransactionId: String, _ question: Question
-  ) throws(Failure) -> Bool {
+  ) throws(LedgerError) -> Bool {
     for key in try keys(originalTransactionId, nil, nil, question) {
       if try journaledRow(of: key, question).lasting != nil { return true }
     }
@@ -45,7 +46,7 @@ extension LedgerReader {
   func located(
     _ originalTransactionId: String, _ environment: Environment, _ bundleId: String?,
     _ question: Question, _ spans: WantedSpans
-  ) throws(Failure) -> Located? {
+  ) throws(LedgerError) -> Located? {
     let current = readable()
     guard !question.isAboutThePast, let opened = current, opened.isOwn,
       let found = projected(
@@ -56,7 +57,8 @@ extension LedgerReader {
     }
     let row = try Self.only(found)
     // A stream without a row has events that the projection lacks, or none at all.
-    if !isFollowing, try row.map({ (row) throws(Failure) in try isBehind(row.key, opened) }) ?? true
+    if !isFollowing,
+      try row.map({ (row) throws(LedgerError) in try isBehind(row.key, opened) }) ?? true
     {
       return try journaledEntitlement(
         originalTransactionId, environment, bundleId, question, opened)
@@ -100,15 +102,15 @@ extension LedgerReader {
   }
 
   /// Whether the journal has events of a stream that its row lacks.
-  private func isBehind(_ key: StreamKey, _ opened: Opened) throws(Failure) -> Bool {
+  private func isBehind(_ key: StreamKey, _ opened: Opened) throws(LedgerError) -> Bool {
     let through = rows { () throws(LedgerError) in try opened.reader.foldedThrough() } ?? 0
-    return try store { () throws(LedgerError) in try journal.hasEvents(of: key, after: through) }
+    return try journal.hasEvents(of: key, after: through)
   }
 
   private func journaledEntitlement(
     _ originalTransactionId: String, _ environment: Environment, _ bundleId: String?,
     _ question: Question, _ opened: Opened?
-  ) throws(Failure) -> Located? {
+  ) throws(LedgerError) -> Located? {
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     guard let key = try Self.only(keys) else { return nil }
     return Located(key: key, row: try journaledRow(of: key, question), opened: opened)
@@ -118,10 +120,8 @@ extension LedgerReader {
   func keys(
     _ originalTransactionId: String, _ environment: Environment?, _ bundleId: String?,
     _ question: Question
-  ) throws(Failure) -> [StreamKey] {
-    let all = try store { () throws(LedgerError) in
-      try journal.streams(withOriginalTransactionId: originalTransactionId)
-    }
+  ) throws(LedgerError) -> [StreamKey] {
+    let all = try journal.streams(withOriginalTransactionId: originalTransactionId)
     return all.filter { Self.isAskedFor($0, environment, bundleId, question) }
   }
 
@@ -133,7 +133,7 @@ extension LedgerReader {
   }
 
   /// The element of an array that has one; nil if it is empty.
-  static func only<Element>(_ found: [Element]) throws(Failure) -> Element? {
+  static func only<Element>(_ found: [Element]) throws(LedgerError) -> Element? {
     guard found.count <= 1 else { throw .ambiguous }
     return found.first
   }
@@ -145,7 +145,7 @@ extension LedgerReader {
   /// - Parameter opened: the projection that this answer reads.
   func document(
     _ key: StreamKey, _ row: EntitlementRow, _ question: Question, _ opened: Opened?
-  ) throws(Failure) -> RowDocument? {
+  ) throws(LedgerError) -> RowDocument? {
     guard let entitlement = row.entitlement(at: question.time, durations: durations) else {
       return nil
     }

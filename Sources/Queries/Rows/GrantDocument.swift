@@ -1,6 +1,6 @@
 public import AppStore
 import Entitlements
-import Platform
+public import Platform
 public import Store
 public import StrictJSON
 
@@ -60,19 +60,17 @@ extension LedgerReader {
   /// What was granted to a customer, oldest first, ended grants included.
   ///
   /// - Parameter receivedThrough: the latest receive time, milliseconds since 1970.
-  /// - Throws: `Failure.store` if the journal cannot be read.
+  /// - Throws: what SQLite reports.
   public func grants(
     of customer: CustomerName, _ environment: Environment, receivedThrough: Int64 = .max
-  ) throws(Failure) -> [GrantDocument] {
+  ) throws(LedgerError) -> [GrantDocument] {
     guard mayHaveStatements else { return [] }
-    return try store { () throws(LedgerError) in
-      guard let mac = try journal.mac(of: customer) else { return [] }
-      let all = try journal.statements(about: mac, receivedThrough: receivedThrough)
-        .filter { $0.statement.environment == environment }
-      var grants = all.compactMap { GrantDocument($0) }
-      Self.end(&grants, by: all)
-      return grants
-    }
+    guard let mac = try journal.mac(of: customer) else { return [] }
+    let all = try journal.statements(about: mac, receivedThrough: receivedThrough)
+      .filter { $0.statement.environment == environment }
+    var grants = all.compactMap { GrantDocument($0) }
+    Self.end(&grants, by: all)
+    return grants
   }
 
   /// A page of what was granted to a customer, oldest first, ended grants included. Reads the
@@ -82,31 +80,29 @@ extension LedgerReader {
   ///   - seq: the last grant of the page before; 0 for the first page.
   ///   - isShown: whether a grant of an app may be shown.
   /// - Returns: the grants, and the last one's seq if there are more.
-  /// - Throws: `Failure.store` if the journal cannot be read.
+  /// - Throws: what SQLite reports.
   public func grants(
     of customer: CustomerName, _ environment: Environment, after seq: Int64, limit: Int,
     where isShown: (_ bundleId: String) -> Bool
-  ) throws(Failure) -> (grants: [GrantDocument], next: Int64?) {
+  ) throws(LedgerError) -> (grants: [GrantDocument], next: Int64?) {
     guard mayHaveStatements else { return ([], nil) }
-    return try store { () throws(LedgerError) in
-      guard let mac = try journal.mac(of: customer) else { return ([], nil) }
-      var grants: [GrantDocument] = []
-      var last = seq
-      while grants.count <= limit {
-        let found = try journal.statements(
-          about: mac, type: "GRANT", after: last, limit: limit + 1)
-        guard let end = found.last?.seq else { break }
-        last = end
-        grants += found.filter { $0.statement.environment == environment }
-          .compactMap { GrantDocument($0) }.filter { isShown($0.bundleId) }
-      }
-      let hasMore = grants.count > limit
-      grants = Array(grants.prefix(limit))
-      let first = grants.first?.seq ?? last
-      let ends = try journal.statements(about: mac, type: "GRANT_REVOKE", after: first)
-      Self.end(&grants, by: ends.filter { $0.statement.environment == environment })
-      return (grants, hasMore ? grants.last?.seq : nil)
+    guard let mac = try journal.mac(of: customer) else { return ([], nil) }
+    var grants: [GrantDocument] = []
+    var last = seq
+    while grants.count <= limit {
+      let found = try journal.statements(
+        about: mac, type: "GRANT", after: last, limit: limit + 1)
+      guard let end = found.last?.seq else { break }
+      last = end
+      grants += found.filter { $0.statement.environment == environment }
+        .compactMap { GrantDocument($0) }.filter { isShown($0.bundleId) }
     }
+    let hasMore = grants.count > limit
+    grants = Array(grants.prefix(limit))
+    let first = grants.first?.seq ?? last
+    let ends = try journal.statements(about: mac, type: "GRANT_REVOKE", after: first)
+    Self.end(&grants, by: ends.filter { $0.statement.environment == environment })
+    return (grants, hasMore ? grants.last?.seq : nil)
   }
 
   private static func end(_ grants: inout [GrantDocument], by statements: [StoredStatement]) {
@@ -122,26 +118,24 @@ extension LedgerReader {
 
   /// How many purchases more than one account has.
   ///
-  /// - Throws: `Failure.store` if the journal cannot be read.
-  public func sharedPurchaseCount() throws(Failure) -> Int64 {
+  /// - Throws: what SQLite reports.
+  public func sharedPurchaseCount() throws(LedgerError) -> Int64 {
     guard mayHaveStatements else { return 0 }
-    return try store { () throws(LedgerError) in try journal.sharedPurchaseCount() }
+    return try journal.sharedPurchaseCount()
   }
 
   /// The accounts that have a purchase, as far as they are not forgotten: the first of them, and
   /// how many there are.
   ///
-  /// - Throws: `Failure.store` if the journal cannot be read.
+  /// - Throws: what SQLite reports.
   func accounts(
     _ key: StreamKey, _ question: Question
-  ) throws(Failure) -> (names: [String], count: Int) {
+  ) throws(LedgerError) -> (names: [String], count: Int) {
     guard mayHaveStatements else { return ([], 0) }
-    return try store { () throws(LedgerError) in
-      let time = question.knownAt ?? .max
-      let names = try journal.accounts(
-        of: key, receivedThrough: time, limit: RowDocument.maximumAccounts)
-      guard names.count == RowDocument.maximumAccounts else { return (names, names.count) }
-      return (names, try journal.accountCount(of: key, receivedThrough: time))
-    }
+    let time = question.knownAt ?? .max
+    let names = try journal.accounts(
+      of: key, receivedThrough: time, limit: RowDocument.maximumAccounts)
+    guard names.count == RowDocument.maximumAccounts else { return (names, names.count) }
+    return (names, try journal.accountCount(of: key, receivedThrough: time))
   }
 }

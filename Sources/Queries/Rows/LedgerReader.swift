@@ -12,14 +12,6 @@ public import Store
 /// Each thread has a reader of its own, with its own read-only connections. A reader of a running
 /// ledger follows every switch of the live projection.
 public final class LedgerReader {
-  public enum Failure: Error, Sendable {
-    /// No row can be read for a list: the projection is in this state.
-    case notReady(ProjectionState)
-    /// Two apps have this original transaction id, and the question names neither.
-    case ambiguous
-    case store(LedgerError)
-  }
-
   /// A projection that is open.
   struct Opened {
     let reader: ProjectionReader
@@ -145,13 +137,11 @@ public final class LedgerReader {
 
   /// When Apple last confirmed what the journal says of a stream, by the times of the question.
   ///
-  /// - Throws: `Failure.store` if the journal cannot be read.
-  func confirmedAt(_ key: StreamKey, _ question: Question) throws(Failure) -> Int64? {
+  /// - Throws: what SQLite reports.
+  func confirmedAt(_ key: StreamKey, _ question: Question) throws(LedgerError) -> Int64? {
     if case .running(let projection) = source, !projection.holdsEvidence { return nil }
-    return try store { () throws(LedgerError) in
-      try journal.confirmedAt(
-        key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
-    }
+    return try journal.confirmedAt(
+      key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
   }
 
   /// Whether the journal may have statements of the owner. While a daemon runs, it knows.
@@ -162,12 +152,12 @@ public final class LedgerReader {
 
   /// What Apple said again, by app: as `JournalReader.confirmations`.
   ///
-  /// - Throws: `Failure.store` if the journal cannot be read.
+  /// - Throws: what SQLite reports.
   func confirmations(
     since time: Int64
-  ) throws(Failure) -> [ProjectionReader.Counts.App: JournalReader.Confirmations] {
+  ) throws(LedgerError) -> [ProjectionReader.Counts.App: JournalReader.Confirmations] {
     if case .running(let projection) = source, !projection.holdsEvidence { return [:] }
-    return try store { () throws(LedgerError) in try journal.confirmations(since: time) }
+    return try journal.confirmations(since: time)
   }
 
   /// Streams that have named this id as their predecessor since the process started, and before as
@@ -179,8 +169,8 @@ public final class LedgerReader {
 
   /// The projection that is read.
   ///
-  /// - Throws: `Failure.notReady` if there is none.
-  package func projection() throws(Failure) -> ProjectionReader {
+  /// - Throws: `LedgerError.notReady` if there is none.
+  package func projection() throws(LedgerError) -> ProjectionReader {
     guard let opened = readable() else { throw .notReady(state) }
     return opened.reader
   }
@@ -188,8 +178,8 @@ public final class LedgerReader {
   /// `SetDigest` of the projection that is read, in lower-case hexadecimal, as far as it is folded;
   /// nil if it has none.
   ///
-  /// - Throws: `Failure.notReady` if no projection can be read.
-  public func digest() throws(Failure) -> String? {
+  /// - Throws: `LedgerError.notReady` if no projection can be read.
+  public func digest() throws(LedgerError) -> String? {
     let projection = try projection()
     return rows { () throws(LedgerError) in
       try projection.digest().map { Hexadecimal.encode($0.bytes) }
@@ -198,8 +188,8 @@ public final class LedgerReader {
 
   /// The last seq in the projection that is read.
   ///
-  /// - Throws: `Failure.notReady` if no projection can be read.
-  public func foldedThrough() throws(Failure) -> Int64 {
+  /// - Throws: `LedgerError.notReady` if no projection can be read.
+  public func foldedThrough() throws(LedgerError) -> Int64 {
     let projection = try projection()
     guard let seq = rows({ () throws(LedgerError) in try projection.foldedThrough() }) else {
       throw .notReady(state)
@@ -232,15 +222,6 @@ public final class LedgerReader {
   }
 
   // MARK: Errors
-
-  /// Runs a read of the journal.
-  func store<Value>(_ read: () throws(LedgerError) -> Value) throws(Failure) -> Value {
-    do throws(LedgerError) {
-      return try read()
-    } catch {
-      throw .store(error)
-    }
-  }
 
   /// Rows of the open projection that were kept since an earlier question, while it follows the
   /// journal.
@@ -275,4 +256,24 @@ public final class LedgerReader {
       return nil
     }
   }
+}
+
+extension LedgerError.Code {
+  /// No row can be read for a list; `detail` is the projection's state.
+  public static let notReady = Self("rows_not_ready")
+  /// Two apps have this original transaction id, and the question names neither.
+  public static let ambiguous = Self("ambiguous")
+}
+
+extension LedgerError {
+  /// No row can be read for a list: the projection is in this state.
+  static func notReady(_ state: ProjectionState) -> LedgerError {
+    LedgerError(
+      .notReady, .temporary, "the projection is being built", next: "try again",
+      detail: state.rawValue)
+  }
+
+  /// Two apps have this original transaction id, and the question names neither.
+  public static let ambiguous = LedgerError(
+    .ambiguous, .usage, "two apps have this id", next: "choose one with --bundle-id ID")
 }

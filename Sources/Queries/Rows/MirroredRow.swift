@@ -1,6 +1,6 @@
 public import AppStore
 public import Entitlements
-import Platform
+public import Platform
 import Store
 
 /// Everything that a copy of a row elsewhere needs.
@@ -17,10 +17,10 @@ extension LedgerReader {
   /// Up to `limit` rows in key order after a key, as of all events. Nil while the live projection
   /// lacks events or is of another fold.
   ///
-  /// - Throws: `Failure.store` if a file cannot be read.
+  /// - Throws: what SQLite reports.
   public func mirroredRows(
     after key: StreamKey?, limit: Int
-  ) throws(Failure) -> [MirroredRow]? {
+  ) throws(LedgerError) -> [MirroredRow]? {
     try mirrored { (projection) throws(LedgerError) in
       try projection.wholeRows(after: key, limit: limit)
     }
@@ -30,8 +30,8 @@ extension LedgerReader {
   /// events: what a stream names may change what replaced another one. Nil while the live
   /// projection lacks events or is of another fold.
   ///
-  /// - Throws: `Failure.store` if a file cannot be read.
-  public func mirroredRows(of keys: Set<StreamKey>) throws(Failure) -> [MirroredRow]? {
+  /// - Throws: what SQLite reports.
+  public func mirroredRows(of keys: Set<StreamKey>) throws(LedgerError) -> [MirroredRow]? {
     try mirrored { (projection) throws(LedgerError) in
       var found: [ProjectedRow] = []
       var waiting = keys.sorted()
@@ -54,7 +54,7 @@ extension LedgerReader {
 
   private func mirrored(
     _ read: (ProjectionReader) throws(LedgerError) -> [ProjectedRow]
-  ) throws(Failure) -> [MirroredRow]? {
+  ) throws(LedgerError) -> [MirroredRow]? {
     guard let opened = readable(), opened.isOwn, isFollowing else { return nil }
     defer { if !reusesSnapshot { endSnapshot() } }
     let projected = rows { () throws(LedgerError) in
@@ -65,7 +65,7 @@ extension LedgerReader {
     let question = Question(now: .max)
     var found: [MirroredRow] = []
     for item in projected {
-      let accounts = try store { () throws(LedgerError) in try journal.accounts(of: item.key) }
+      let accounts = try journal.accounts(of: item.key)
       found.append(
         MirroredRow(
           key: item.key, row: item.row, succeededBy: try successor(of: item.key, question, opened),

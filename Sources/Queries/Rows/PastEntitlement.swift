@@ -10,12 +10,11 @@ extension LedgerReader {
   ///
   /// An event that cannot be folded is left out of a row as of now, as in a projection, where such
   /// a row is marked (promise 9). An answer about the past must not lack an event: it fails.
-  func journaledRow(of key: StreamKey, _ question: Question) throws(Failure) -> EntitlementRow {
+  func journaledRow(of key: StreamKey, _ question: Question) throws(LedgerError) -> EntitlementRow {
     let state = try journaledState(of: key, question)
     var whole = state
-    try store { () throws(LedgerError) in
-      // Another fold decided what is held. Journaling all of it would give the same row.
-      guard question.through == nil, try !journal.isJudged() else { return }
+    // Another fold decided what is held. Journaling all of it would give the same row.
+    if question.through == nil, try !journal.isJudged() {
       let held = try journal.heldPayloads(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
       for payload in held {
@@ -28,20 +27,18 @@ extension LedgerReader {
   }
 
   /// The state of such a row.
-  func journaledState(of key: StreamKey, _ question: Question) throws(Failure) -> StreamState {
-    try store { () throws(LedgerError) in
-      var state = StreamState()
-      try journal.forEachPayload(
-        of: key, through: question.through ?? .max, signedThrough: question.asOf ?? .max,
-        receivedThrough: question.knownAt ?? .max
-      ) { (payload) throws(LedgerError) in
-        if let event = try? JournaledNotification.foldEvent(payload) {
-          state.evolve(event)
-        } else if question.asOf != nil || question.knownAt != nil {
-          throw .corrupt("the body of seq \(payload.seq)")
-        }
+  func journaledState(of key: StreamKey, _ question: Question) throws(LedgerError) -> StreamState {
+    var state = StreamState()
+    try journal.forEachPayload(
+      of: key, through: question.through ?? .max, signedThrough: question.asOf ?? .max,
+      receivedThrough: question.knownAt ?? .max
+    ) { (payload) throws(LedgerError) in
+      if let event = try? JournaledNotification.foldEvent(payload) {
+        state.evolve(event)
+      } else if question.asOf != nil || question.knownAt != nil {
+        throw .corrupt("the body of seq \(payload.seq)")
       }
-      return state
     }
+    return state
   }
 }

@@ -18,7 +18,7 @@ extension LedgerReader {
   /// - Parameter opened: the projection that this answer reads.
   func successor(
     of key: StreamKey, _ question: Question, _ opened: Opened?
-  ) throws(Failure) -> String? {
+  ) throws(LedgerError) -> String? {
     guard let first = try naming(of: key, question, opened) else { return nil }
     // Only a stream that has named another one since can be the last of a circle.
     let own = try predecessors(of: key, question, opened).map { Naming(stream: key, named: $0) }
@@ -37,7 +37,7 @@ extension LedgerReader {
   /// The streams that name this one, the newest first.
   func replacements(
     of key: StreamKey, _ question: Question
-  ) throws(Failure) -> [Replacement] {
+  ) throws(LedgerError) -> [Replacement] {
     try namings(of: key, question, readable()).sorted(by: >).map {
       Replacement(originalTransactionId: $0.id, at: $0.named.namedAt)
     }
@@ -59,13 +59,13 @@ extension LedgerReader {
   /// The greatest of those of one stream; nil if none names it.
   private func naming(
     of key: StreamKey, _ question: Question, _ opened: Opened?
-  ) throws(Failure) -> Naming? {
+  ) throws(LedgerError) -> Naming? {
     try namings(of: key, question, opened).max(by: <)
   }
 
   private func namings(
     of key: StreamKey, _ question: Question, _ opened: Opened?
-  ) throws(Failure) -> [Naming] {
+  ) throws(LedgerError) -> [Naming] {
     guard maySucceed(key.originalTransactionId) else { return [] }
     var found: [StreamKey: [Predecessor]] = [:]
     let streams = rows { () throws(LedgerError) in try opened?.reader.successors(of: key) }
@@ -89,7 +89,7 @@ extension LedgerReader {
 
   private func predecessors(
     of key: StreamKey, _ question: Question, _ opened: Opened?
-  ) throws(Failure) -> [Predecessor] {
+  ) throws(LedgerError) -> [Predecessor] {
     if let opened, isFollowing {
       let streams = rows { () throws(LedgerError) in
         try opened.reader.streams(withOriginalTransactionId: key.originalTransactionId)

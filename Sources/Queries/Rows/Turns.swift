@@ -1,6 +1,6 @@
 public import AppStore
 import Entitlements
-import Platform
+public import Platform
 import Store
 
 /// What time alone changes (promise 8: a row follows from signed facts and the time).
@@ -27,10 +27,10 @@ extension LedgerReader {
   /// - Parameters:
   ///   - after: milliseconds since 1970, as `last` is.
   ///   - limit: how many at most.
-  /// - Throws: `Failure.store` if a file cannot be read.
+  /// - Throws: what SQLite reports.
   public func turns(
     after time: Int64, through last: Int64, limit: Int
-  ) throws(Failure) -> [Turn]? {
+  ) throws(LedgerError) -> [Turn]? {
     guard let opened = readable(), opened.isOwn, isFollowing else { return nil }
     defer { if !reusesSnapshot { endSnapshot() } }
     let projected = rows { () throws(LedgerError) in
@@ -38,15 +38,13 @@ extension LedgerReader {
       return try opened.reader.turns(after: time, through: last, limit: limit)
     }
     guard let projected else { return nil }
-    return try store { () throws(LedgerError) in
-      var found: [Turn] = []
-      for turn in projected {
-        // The rows may be newer than the state of the journal that is read.
-        guard let stream = try journal.streamId(of: turn.key) else { return nil }
-        found.append(Turn(at: turn.at, stream: stream, key: turn.key))
-      }
-      return found
+    var found: [Turn] = []
+    for turn in projected {
+      // The rows may be newer than the state of the journal that is read.
+      guard let stream = try journal.streamId(of: turn.key) else { return nil }
+      found.append(Turn(at: turn.at, stream: stream, key: turn.key))
     }
+    return found
   }
 
   /// The rows of a stream right before and at a moment, and the last event that is folded in: from
@@ -60,15 +58,13 @@ extension LedgerReader {
   /// - Throws: as `rows(around:of:at:)`.
   public func rows(
     turningAt time: Int64, of key: StreamKey
-  ) throws(Failure) -> (rows: EventRows, seq: Int64)? {
+  ) throws(LedgerError) -> (rows: EventRows, seq: Int64)? {
     defer { if !reusesSnapshot { endSnapshot() } }
     guard let (row, seq, successor) = try folded(receivedBy: time, of: key) else { return nil }
     guard turns(row, at: time) else { return nil }
-    let last = try store { () throws(LedgerError) in try journal.lastSeq(of: key) }
+    let last = try journal.lastSeq(of: key)
     if let last, last > seq {
-      let present = try store { () throws(LedgerError) in
-        try folds.row(through: last, of: key, since: time - 1, journal)
-      }
+      let present = try folds.row(through: last, of: key, since: time - 1, journal)
       guard turns(present, at: time) else { return nil }
     }
     let rows = EventRows(
@@ -89,7 +85,7 @@ extension LedgerReader {
   /// - Throws: as `rows(around:of:at:)`.
   public func row(
     knownAt time: Int64, of key: StreamKey
-  ) throws(Failure) -> (rows: EventRows, seq: Int64)? {
+  ) throws(LedgerError) -> (rows: EventRows, seq: Int64)? {
     defer { if !reusesSnapshot { endSnapshot() } }
     guard let (row, seq, successor) = try folded(receivedBy: time, of: key) else { return nil }
     let after = document(key, row, at: time, successor)
@@ -101,15 +97,11 @@ extension LedgerReader {
   /// last of them, and what replaced the stream. Nil if there was none.
   private func folded(
     receivedBy time: Int64, of key: StreamKey
-  ) throws(Failure) -> (row: EntitlementRow, seq: Int64, successor: String?)? {
+  ) throws(LedgerError) -> (row: EntitlementRow, seq: Int64, successor: String?)? {
     guard let opened = readable() else { throw .notReady(state) }
-    let known = try store { () throws(LedgerError) in
-      try journal.lastSeq(of: key, receivedThrough: time)
-    }
+    let known = try journal.lastSeq(of: key, receivedThrough: time)
     guard let seq = known else { return nil }
-    let row = try store { () throws(LedgerError) in
-      try folds.row(through: seq, of: key, since: time - 1, journal)
-    }
+    let row = try folds.row(through: seq, of: key, since: time - 1, journal)
     var question = Question(now: time)
     question.through = seq
     return (row, seq, try successor(of: key, question, opened))

@@ -1,5 +1,6 @@
 public import AppStore
 import Entitlements
+public import Platform
 public import Queries
 import Store
 
@@ -45,10 +46,10 @@ public struct CustomerPages {
   ///
   /// - Parameter now: milliseconds since 1970.
   /// - Returns: nil after the last page.
-  /// - Throws: `LedgerReader.Failure` if no list can be read.
+  /// - Throws: `LedgerError` if no list can be read.
   public mutating func next(
     _ reader: LedgerReader, at now: Int64
-  ) throws(LedgerReader.Failure) -> [StreamKey]? {
+  ) throws(LedgerError) -> [StreamKey]? {
     guard let part = parts.first else { return nil }
     var filter = LedgerReader.Filter()
     (filter.environment, filter.bundleId) = (environment, bundleId)

@@ -1,7 +1,7 @@
 public import AppStore
 public import Clients
 public import Ledger
-import Platform
+public import Platform
 public import Queries
 import Store
 public import StrictJSON
@@ -73,10 +73,10 @@ public final class DueReconciliation {
   /// - Returns: whether all that are due are done, or could not be asked about.
   public func advance(
     clock: () -> Int64, until isEnough: () -> Bool,
-    submit: ([[UInt8]]) throws(Reconciler.Failure) -> [Disposition]
+    submit: ([[UInt8]]) throws(LedgerError) -> [Disposition]
   ) -> Bool {
     while index < apps.count {
-      do throws(Reconciler.Failure) {
+      do throws(LedgerError) {
         while try hasMore(at: clock()) {
           if let stream = waiting.popLast() {
             guard try compare(stream, at: clock(), submit) else { return false }
@@ -84,17 +84,22 @@ public final class DueReconciliation {
           if isEnough() { return false }
         }
       } catch {
-        results[index].error = error.description
+        results[index].error = Self.text(error)
       }
       (index, pages, waiting, failuresInARow) = (index + 1, nil, [], 0)
     }
     return true
   }
 
+  private static func text(_ error: LedgerError) -> String {
+    [.notReady, .ambiguous].contains(error.code)
+      ? "the rows cannot be read now" : error.description
+  }
+
   /// Reads the next page, which may be empty, if nobody is waiting.
   ///
   /// - Returns: false after the last page of the app.
-  private func hasMore(at now: Int64) throws(Reconciler.Failure) -> Bool {
+  private func hasMore(at now: Int64) throws(LedgerError) -> Bool {
     guard waiting.isEmpty else { return true }
     let app = apps[index]
     var pages =
@@ -102,7 +107,7 @@ public final class DueReconciliation {
       ?? CustomerPages(
         app.account.environment, bundleId: app.account.bundleId,
         endedBefore: now - app.reconcileAfter)
-    let page = try mapError(Reconciler.Failure.read, try pages.next(reader, at: now))
+    let page = try pages.next(reader, at: now)
     self.pages = pages
     waiting = page?.reversed() ?? []
     return page != nil
@@ -112,21 +117,18 @@ public final class DueReconciliation {
   /// - Throws: the failure after which this app is given up.
   private func compare(
     _ stream: StreamKey, at now: Int64,
-    _ submit: ([[UInt8]]) throws(Reconciler.Failure) -> [Disposition]
-  ) throws(Reconciler.Failure) -> Bool {
-    do throws(Reconciler.Failure) {
+    _ submit: ([[UInt8]]) throws(LedgerError) -> [Disposition]
+  ) throws(LedgerError) -> Bool {
+    do throws(LedgerError) {
       let found = try reconciler.compare(stream, apps[index].account, at: now, submit: submit)
       results[index].count(found)
       failuresInARow = 0
     } catch {
-      if case .appStore(let refused) = error, refused.reason == .cancelled { return false }
+      if error.code == .stopped { return false }
       results[index].failed += 1
-      results[index].error = error.description
+      results[index].error = Self.text(error)
       failuresInARow += 1
-      guard case .appStore(let refused) = error, failuresInARow < Self.mostFailures else {
-        throw error
-      }
-      if case .unauthorized = refused.reason { throw error }
+      guard error.code == .appStore, failuresInARow < Self.mostFailures else { throw error }
     }
     return true
   }

@@ -30,12 +30,7 @@ public final class EvidenceImport {
     /// Who is free again.
     let worker: Int
     let index: Int
-    let result: Result<CustomerAnswer?, Failure>
-  }
-
-  private enum Failure: Error {
-    case appStore(AppStoreError)
-    case client(String)
+    let result: Result<CustomerAnswer?, LedgerError>
   }
 
   private static let threads = 16
@@ -102,12 +97,12 @@ public final class EvidenceImport {
         if report.count(try submit(customer.lines(.import))) { report.complete += 1 }
         done.append(answer.index)
         failures = 0
-      case .failure(.client(let text)): report.failure = text
-      case .failure(.appStore(let error)):
-        if case .cancelled = error.reason { continue }
+      case .failure(let error) where error.code == .stopped: continue
+      case .failure(let error) where error.code == .unavailable: report.failure = error.message
+      case .failure(let error):
         report.failed.append(ids[answer.index])
         failures += 1
-        if case .unauthorized = error.reason { failures = Self.mostFailures }
+        if error.code == .unauthorized { failures = Self.mostFailures }
         if failures >= Self.mostFailures { report.failure = error.description }
       }
     }
@@ -130,17 +125,17 @@ public final class EvidenceImport {
       let answers = answers
       let started = try? Thread.start("import") {
         defer { ended.signal() }
-        func answer(_ index: Int, _ result: Result<CustomerAnswer?, Failure>) {
+        func answer(_ index: Int, _ result: Result<CustomerAnswer?, LedgerError>) {
           _ = answers.enqueueBeyondCapacity(Answer(worker: number, index: index, result: result))
         }
         do throws(ClientError) {
           let question = try CustomerQuestion(accounts, version: version, .background, cancellation)
           while let task = tasks.dequeue() {
             let result = Result { () throws(AppStoreError) in try question.ask(task.id) }
-            answer(task.index, result.mapError(Failure.appStore))
+            answer(task.index, result.mapError { LedgerError($0) })
           }
         } catch {
-          if let task = tasks.dequeue() { answer(task.index, .failure(.client("\(error)"))) }
+          if let task = tasks.dequeue() { answer(task.index, .failure(.unavailable("\(error)"))) }
         }
       }
       // Otherwise the numbers of the others would not be their places.

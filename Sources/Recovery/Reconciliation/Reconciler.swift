@@ -8,25 +8,6 @@ import Store
 /// Compares customers with what Apple says of them now, one after the other, and journals what is
 /// new. One for each thread.
 public final class Reconciler {
-  public enum Failure: Error, Sendable, CustomStringConvertible {
-    case appStore(AppStoreError)
-    /// curl cannot be initialised.
-    case client(String)
-    /// The rows or the journal cannot be read.
-    case read(LedgerReader.Failure)
-    /// What Apple answered could not be journaled.
-    case unjournaled(String)
-
-    public var description: String {
-      switch self {
-      case .appStore(let error): error.description
-      case .client(let text), .unjournaled(let text): text
-      case .read(.store(let error)): error.description
-      case .read: "the rows cannot be read now"
-      }
-    }
-  }
-
   private let reader: LedgerReader
   private let durations: [String: Int64]
   private let version: String
@@ -54,15 +35,18 @@ public final class Reconciler {
   ///   - now: milliseconds since 1970.
   ///   - submit: journals any number of lines of NDJSON; returns what became of each.
   /// - Returns: nil if Apple does not know the customer.
-  /// - Throws: `Failure`; what was journaled before stays.
+  /// - Throws: `LedgerError`; what was journaled before stays.
   public func compare(
     _ stream: StreamKey, _ account: AppStoreAccount, at now: Int64,
-    submit: ([[UInt8]]) throws(Failure) -> [Disposition]
-  ) throws(Failure) -> Reconciliation? {
+    submit: ([[UInt8]]) throws(LedgerError) -> [Disposition]
+  ) throws(LedgerError) -> Reconciliation? {
     let question = try mapError(
-      { (error: ClientError) in Failure.client("\(error)") }, try question(account))
+      { (error: ClientError) in LedgerError.unavailable("\(error)") }, try question(account))
     let id = stream.originalTransactionId
-    guard let answer = try mapError(Failure.appStore, try question.ask(id)) else { return nil }
+    guard
+      let answer = try mapError(
+        { (error: AppStoreError) in LedgerError(error) }, try question.ask(id))
+    else { return nil }
     let before = try row(stream, at: now)
     let dispositions = try submit(answer.lines(.asked))
     return Reconciliation(
@@ -78,11 +62,9 @@ public final class Reconciler {
     return made
   }
 
-  private func row(_ stream: StreamKey, at now: Int64) throws(Failure) -> RowDocument? {
-    try mapError(
-      Failure.read,
-      try reader.entitlement(
-        stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
-        LedgerReader.Question(now: now)))
+  private func row(_ stream: StreamKey, at now: Int64) throws(LedgerError) -> RowDocument? {
+    try reader.entitlement(
+      stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
+      LedgerReader.Question(now: now))
   }
 }

@@ -1,4 +1,5 @@
 public import Clients
+public import Platform
 
 /// Where a shared journal is, and how it is reached.
 public struct PostgresJournalSettings: Sendable {
@@ -7,7 +8,7 @@ public struct PostgresJournalSettings: Sendable {
   public let schema: PostgresIdentifier
   /// Reads the password, at each dial, because it may have been rotated. nil: none is needed.
   /// Throws what `LedgerError.sharedRefused` says of a file that cannot be used.
-  let password: @Sendable () throws(PasswordError) -> String?
+  let password: @Sendable () throws(LedgerError) -> String?
   /// Whether a server without a synchronous standby is refused.
   public let requiresReplication: Bool
   /// Is told how many sessions that held the head for too long were ended.
@@ -16,7 +17,7 @@ public struct PostgresJournalSettings: Sendable {
   /// - Parameter password: throws where a file with the password cannot be used.
   public init(
     address: PostgresAddress, schema: PostgresIdentifier,
-    password: @escaping @Sendable () throws(PasswordError) -> String? = { () in nil },
+    password: @escaping @Sendable () throws(LedgerError) -> String? = { () in nil },
     requiresReplication: Bool = false, onUnblocked: @escaping @Sendable (Int) -> Void = { _ in }
   ) {
     self.address = address
@@ -30,11 +31,4 @@ public struct PostgresJournalSettings: Sendable {
   public static func daemonRole(of schema: PostgresIdentifier) -> String {
     "\(schema.name)_daemon"
   }
-}
-
-/// Why there is no password. Holds nothing of it.
-public struct PasswordError: Error, Sendable, CustomStringConvertible {
-  public let description: String
-
-  public init(_ description: String) { self.description = description }
 }

@@ -16,7 +16,7 @@ final class ServerLink {
     if let connection, connection.isUsable { return connection }
     disconnect()
     let password = try mapError(
-      { (error: PasswordError) in LedgerError.sharedRefused(state: error.description) },
+      { (error: LedgerError) in LedgerError.sharedRefused(state: error.description) },
       try settings.password())
     let dialled = try mapError(
       FailurePolicy.beforeCommit,

@@ -1,5 +1,5 @@
 import CSQLite
-import Platform
+public import Platform
 
 /// One statement of the user, checked and prepared.
 public final class Query {
@@ -20,15 +20,14 @@ public final class Query {
   /// it returns false. All rows of one file are of one commit.
   ///
   /// - Parameter limit: ends with the query.
-  /// - Throws: `QueryError.timeLimit` and `.interrupted` as `limit` says, `.memoryLimit` for a row
+  /// - Throws: `LedgerError.timeLimit` and `.stopped` as `limit` says, `.memoryLimit` for a row
   ///   that is too long and where SQLite got no memory, `.refused` for an error of the SQL that
   ///   only its run shows, such as an integer overflow, `.filesChanged` when the rows may be of
   ///   several commits, and `.store` for what SQLite reports of the files.
   public func run(
     _ limit: QueryLimit, _ row: ([QueryValue]) -> Bool
-  ) throws(QueryError) {
-    try mapError(
-      QueryError.store, try limit.start())
+  ) throws(LedgerError) {
+    try limit.start()
     limit.attach(to: reader.connection.handle)
     defer {
       limit.end()

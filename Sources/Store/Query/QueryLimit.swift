@@ -16,7 +16,7 @@ public final class QueryLimit: Sendable {
   public let seconds: Int64
   private let deadline: Deadline
   private let isInterrupted: @Sendable () -> Bool
-  private let onOverrun: @Sendable (QueryError) -> Void
+  private let onOverrun: @Sendable (LedgerError) -> Void
   private let state = Mutex(State())
   private let ended = Cancellation()
 
@@ -24,7 +24,7 @@ public final class QueryLimit: Sendable {
     var thread: Thread?
     /// The address of the connection that is interrupted; 0 for none.
     var handle: UInt = 0
-    var reason: QueryError?
+    var reason: LedgerError?
   }
 
   /// Milliseconds between two looks at the clock.
@@ -38,7 +38,7 @@ public final class QueryLimit: Sendable {
   ///     time was over.
   public init(
     seconds: Int64, isInterrupted: @escaping @Sendable () -> Bool = { false },
-    onOverrun: @escaping @Sendable (QueryError) -> Void = { _ in }
+    onOverrun: @escaping @Sendable (LedgerError) -> Void = { _ in }
   ) {
     self.seconds = seconds
     deadline = Deadline(milliseconds: seconds * 1_000)
@@ -46,7 +46,7 @@ public final class QueryLimit: Sendable {
   }
 
   /// Why the query was stopped; nil if it was not.
-  var reason: QueryError? { state.withLock { $0.reason } }
+  var reason: LedgerError? { state.withLock { $0.reason } }
 
   /// Starts the thread, unless it runs.
   ///
@@ -89,7 +89,7 @@ public final class QueryLimit: Sendable {
   private func stop() -> Bool {
     let isInterrupted = isInterrupted()
     return state.withLock { state in
-      if state.reason == nil, isInterrupted { state.reason = .interrupted }
+      if state.reason == nil, isInterrupted { state.reason = .stopped }
       if state.reason == nil, deadline.hasPassed { state.reason = .timeLimit(seconds: seconds) }
       guard state.reason != nil else { return false }
       if let handle = OpaquePointer(bitPattern: state.handle) { sqlite3_interrupt(handle) }

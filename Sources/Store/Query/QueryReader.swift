@@ -64,15 +64,15 @@ public final class QueryReader {
 
   /// Checks and prepares one statement.
   ///
-  /// - Throws: `QueryError.refused` for wrong SQL, for more than one statement, and for anything
+  /// - Throws: `LedgerError.usage` for wrong SQL, for more than one statement, and for anything
   ///   but a SELECT over the views; `.noProjection` when it reads a view of a missing projection;
   ///   `.store` for what SQLite reports of the files.
-  public func prepare(_ sql: String) throws(QueryError) -> Query {
+  public func prepare(_ sql: String) throws(LedgerError) -> Query {
     let tokens = SQLTokens(sql)
-    guard !tokens.isBlank else { throw .refused("there is no SQL to run") }
-    guard !sql.utf8.contains(0) else { throw .refused("the SQL contains a zero byte") }
+    guard !tokens.isBlank else { throw .usage("there is no SQL to run") }
+    guard !sql.utf8.contains(0) else { throw .usage("the SQL contains a zero byte") }
     if let name = tokens.definition(of: authorizer.reservedNames) {
-      throw .refused("WITH must not define '\(name)'; choose another name")
+      throw .usage("WITH must not define '\(name)'; choose another name")
     }
     authorizer.begin(tokens.names)
     var raw: OpaquePointer?
@@ -84,23 +84,23 @@ public final class QueryReader {
       return code
     }
     guard code == SQLITE_OK else { throw error(code) }
-    guard let raw else { throw .refused("there is no SQL before the first semicolon") }
+    guard let raw else { throw .usage("there is no SQL before the first semicolon") }
     let query = Query(self, raw)
     guard SQLTokens(tail).isBlank else {
-      throw .refused("only one statement is run; there is text after it")
+      throw .usage("only one statement is run; there is text after it")
     }
     // What the authorizer is not asked about: EXPLAIN, and VACUUM before it runs.
     guard sqlite3_stmt_isexplain(raw) == 0, sqlite3_stmt_readonly(raw) != 0,
       !query.columns.isEmpty
-    else { throw .refused(QueryAuthorizer.selectAlone) }
+    else { throw .usage(QueryAuthorizer.selectAlone) }
     guard sqlite3_bind_parameter_count(raw) == 0 else {
-      throw .refused("parameters such as ? and :name have no value here; write the values")
+      throw .usage("parameters such as ? and :name have no value here; write the values")
     }
     return query
   }
 
   /// The error for a result code of the last call: the user's, or that of the files.
-  func error(_ code: Int32) -> QueryError {
+  func error(_ code: Int32) -> LedgerError {
     let message = String(cString: sqlite3_errmsg(connection.handle))
     switch code & 0xFF {
     case SQLITE_NOMEM: return .memoryLimit
@@ -108,11 +108,11 @@ public final class QueryReader {
     case SQLITE_ERROR, SQLITE_AUTH, SQLITE_TOOBIG, SQLITE_MISMATCH, SQLITE_RANGE,
       SQLITE_CONSTRAINT:
       if let view = missingView(message) { return .noProjection(view: view) }
-      if let refusal = authorizer.refusal { return .refused(refusal) }
-      if message.hasPrefix("cannot modify") { return .refused(QueryAuthorizer.selectAlone) }
+      if let refusal = authorizer.refusal { return .usage(refusal) }
+      if message.hasPrefix("cannot modify") { return .usage(QueryAuthorizer.selectAlone) }
       let hint = message.hasPrefix("no such table") ? "; a query reads \(SQLView.nameList)" : ""
-      return .refused(message + hint)
-    default: return .store(.of(code, message))
+      return .usage(message + hint)
+    default: return .of(code, message)
     }
   }
 
@@ -127,8 +127,8 @@ public final class QueryReader {
     return missingViews.first { name == $0 || name.hasSuffix("." + $0) }
   }
 
-  /// Throws `QueryError.filesChanged` when a file that is read as a file at rest has changed.
-  func requireUnchangedFiles() throws(QueryError) {
+  /// Throws `LedgerError.filesChanged` when a file that is read as a file at rest has changed.
+  func requireUnchangedFiles() throws(LedgerError) {
     for file in atRest {
       guard (try? FileIdentity.of(file.path)) == file.identity else { throw .filesChanged }
     }

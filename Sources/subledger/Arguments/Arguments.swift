@@ -15,8 +15,8 @@ struct Arguments {
   /// - Parameters:
   ///   - valued: flags that take a value, as `--name value` or `--name=value`.
   ///   - plain: flags that take none.
-  /// - Throws: `CommandError.usage` for an unknown flag, a flag given twice, or a missing value.
-  init(_ arguments: [String], valued: [String], plain: [String]) throws(CommandError) {
+  /// - Throws: `LedgerError.usage` for an unknown flag, a flag given twice, or a missing value.
+  init(_ arguments: [String], valued: [String], plain: [String]) throws(LedgerError) {
     var remaining = arguments[...]
     while let argument = remaining.popFirst() {
       guard argument.hasPrefix("--"), argument.count > 2 else {
@@ -48,22 +48,22 @@ struct Arguments {
   /// The one operand of a command that takes exactly one.
   ///
   /// - Parameter expected: what the operand is, for the error.
-  /// - Throws: `CommandError.usage` if there is no operand, or more than one.
-  func operand(_ expected: String) throws(CommandError) -> String {
+  /// - Throws: `LedgerError.usage` if there is no operand, or more than one.
+  func operand(_ expected: String) throws(LedgerError) -> String {
     guard let operand = operands.first else { throw .usage("missing argument: \(expected)") }
     guard operands.count == 1 else { throw .usage("unexpected argument '\(operands[1])'") }
     return operand
   }
 
-  /// - Throws: `CommandError.usage` if there is an operand.
-  func requireNoOperand() throws(CommandError) {
+  /// - Throws: `LedgerError.usage` if there is an operand.
+  func requireNoOperand() throws(LedgerError) {
     if let operand = operands.first { throw .usage("unexpected argument '\(operand)'") }
   }
 
   /// The value of a flag in milliseconds since 1970; nil if the flag is not given.
   ///
-  /// - Throws: `CommandError.usage` if the value is not a time.
-  func time(_ name: String) throws(CommandError) -> Int64? {
+  /// - Throws: `LedgerError.usage` if the value is not a time.
+  func time(_ name: String) throws(LedgerError) -> Int64? {
     guard let text = values[name] else { return nil }
     // Four digits are meant as a year, and would be a moment of 1970.
     guard text.utf8.count != 4, let time = Timestamp.parse(text) else {
@@ -74,8 +74,8 @@ struct Arguments {
 
   /// The value of a flag; nil if the flag is not given.
   ///
-  /// - Throws: `CommandError.usage` if the value is not a whole number in `range`.
-  func number(_ name: String, _ range: ClosedRange<Int64>) throws(CommandError) -> Int64? {
+  /// - Throws: `LedgerError.usage` if the value is not a whole number in `range`.
+  func number(_ name: String, _ range: ClosedRange<Int64>) throws(LedgerError) -> Int64? {
     guard let text = values[name] else { return nil }
     guard let number = Int64(text), range.contains(number) else {
       throw .usage("\(name) takes a whole number from \(range.lowerBound) to \(range.upperBound)")
@@ -85,8 +85,8 @@ struct Arguments {
 
   /// The value of `--environment`; nil if it is not given.
   ///
-  /// - Throws: `CommandError.usage` if it names no environment.
-  func environment() throws(CommandError) -> Environment? {
+  /// - Throws: `LedgerError.usage` if it names no environment.
+  func environment() throws(LedgerError) -> Environment? {
     guard let name = values["--environment"] else { return nil }
     let environment = Environment(rawValue: name)
     guard Environment.all.contains(environment) else {
@@ -103,39 +103,37 @@ struct Arguments {
   /// The configuration of flags, `SUBLEDGER_*` variables and file, in this precedence. Tells at the
   /// terminal, once, which file it is.
   ///
-  /// - Throws: `CommandError.configuration` if the file or a value in it is refused.
-  func configuration() throws(CommandError) -> Configuration {
+  /// - Throws: `LedgerError.configuration` if the file or a value in it is refused.
+  func configuration() throws(LedgerError) -> Configuration {
     let file = configurationFile
     if let file { Terminal.tell(configuration: file, isNamed: file != Configuration.usualFile) }
-    return try mapError(
-      CommandError.configuration,
-      try Configuration.load(
-        file: file, variables: ProcessEnvironment.variables,
-        listen: values["--listen"],
-        data: values["--data"], logLevel: values["--log-level"]))
+    return try Configuration.load(
+      file: file, variables: ProcessEnvironment.variables,
+      listen: values["--listen"],
+      data: values["--data"], logLevel: values["--log-level"])
   }
 
   /// The configuration of a command that only reads. If it is refused, a warning says so, and what
   /// can be read of it is returned.
   ///
   /// - Parameter needed: the parts without which the answer could be wrong.
-  /// - Throws: `CommandError.configuration` if the configuration is refused and one of these cannot
+  /// - Throws: `LedgerError.configuration` if the configuration is refused and one of these cannot
   ///   be read.
   func readable(
     _ needed: Set<Configuration.Part>
-  ) throws(CommandError) -> Configuration.Readable {
-    let refused: ConfigurationError
-    do throws(CommandError) {
+  ) throws(LedgerError) -> Configuration.Readable {
+    let refused: LedgerError
+    do throws(LedgerError) {
       return Configuration.Readable(try configuration())
     } catch {
-      guard case .configuration(let mistake) = error else { throw error }
-      refused = mistake
+      guard error.code == .configuration else { throw error }
+      refused = error
     }
     let found = try partialConfiguration()
     let lacking = found.missing.intersection(needed)
     guard lacking.isEmpty else {
       let hint = lacking.contains(.data) ? "; to read a data folder all the same, give --data" : ""
-      throw .configuration(ConfigurationError(refused.problem, next: refused.next + hint))
+      throw refused.with(next: (refused.next ?? "") + hint)
     }
     let names = found.missing.map(\.rawValue).sorted().joined(separator: ", ")
     Terminal.error("warning: \(refused)", .yellow)
@@ -148,18 +146,16 @@ struct Arguments {
 
   /// What can be read of a configuration that is refused.
   ///
-  /// - Throws: `CommandError.configuration` for a defect of the libraries.
-  func partialConfiguration() throws(CommandError) -> Configuration.Readable {
-    try mapError(
-      CommandError.configuration,
-      try Configuration.readable(
-        file: configurationFile, variables: ProcessEnvironment.variables, data: values["--data"]))
+  /// - Throws: `LedgerError.configuration` for a defect of the libraries.
+  func partialConfiguration() throws(LedgerError) -> Configuration.Readable {
+    try Configuration.readable(
+      file: configurationFile, variables: ProcessEnvironment.variables, data: values["--data"])
   }
 
   /// The data folder, for a command that reads it and needs nothing else of the configuration.
   ///
-  /// - Throws: `CommandError.configuration` if it is not known which folder that is.
-  func readableFolder() throws(CommandError) -> DataFolder {
+  /// - Throws: `LedgerError.configuration` if it is not known which folder that is.
+  func readableFolder() throws(LedgerError) -> DataFolder {
     folder(try readable([.data]).configuration)
   }
 
@@ -170,10 +166,10 @@ struct Arguments {
 
   /// The configured data folder, for a command that must not make one.
   ///
-  /// - Throws: `CommandError.configuration`; `CommandError.store` if it holds no journal.
-  func journalFolder() throws(CommandError) -> DataFolder {
+  /// - Throws: `LedgerError.configuration`; what the store throws if it holds no journal.
+  func journalFolder() throws(LedgerError) -> DataFolder {
     let folder = folder(try configuration())
-    try mapError(CommandError.store, try folder.requireJournal())
+    try folder.requireJournal()
     return folder
   }
 }

@@ -1,4 +1,6 @@
 import Ledger
+import Platform
+import Queries
 
 /// One command: its name, its arguments, its help, and what runs it.
 struct Command: Sendable {
@@ -15,7 +17,7 @@ struct Command: Sendable {
   /// The operands that are fixed words, such as `list` of `quarantine`, for completions.
   var operands: [String] = []
   let example: String
-  let action: @Sendable (Arguments) throws(CommandError) -> ExitCode
+  let action: @Sendable (Arguments) throws(LedgerError) -> ExitCode
 
   struct Flag: Sendable {
     let name: String
@@ -56,7 +58,7 @@ struct Command: Sendable {
       Terminal.print(help)
       return .good
     }
-    return Self.perform(name) { () throws(CommandError) in
+    return Self.perform(name) { () throws(LedgerError) in
       let flags = flags + common
       return try action(
         try Arguments(
@@ -69,13 +71,15 @@ struct Command: Sendable {
   ///
   /// - Parameter page: whose help a usage error names; nil for the command's.
   static func perform(
-    _ name: String, page: String? = nil, _ action: () throws(CommandError) -> ExitCode
+    _ name: String, page: String? = nil, _ action: () throws(LedgerError) -> ExitCode
   ) -> ExitCode {
-    do throws(CommandError) {
+    do throws(LedgerError) {
       return try action()
     } catch {
-      Terminal.error("subledger \(name): \(error.text)", .red)
-      if case .usage = error { Terminal.error("see: subledger \(page ?? name) --help") }
+      Terminal.error("subledger \(name): \(error.description)", .red)
+      if [.usage, .ambiguous].contains(error.code) {
+        Terminal.error("see: subledger \(page ?? name) --help")
+      }
       Terminal.tellConfiguration()
       return ExitCode(error)
     }

@@ -1,3 +1,4 @@
+import Platform
 import Store
 
 /// All commands, in the order the help shows them.
@@ -284,7 +285,7 @@ enum CommandTable {
       usage: "ca DIR | run … | list | serve …", flags: [],
       operands: ["ca", "run", "list", "serve"],
       example: "subledger simulate run --fleet 100 --output fleet.ndjson",
-      action: { _ throws(CommandError) in .usage }),
+      action: { _ throws(LedgerError) in .usage }),
     Command(
       name: "demo", summary: "Runs a simulated App Store, the daemon, and shows one customer.",
       details: "Plays an outage too: the daemon is away for three simulated days, and recovers by "

@@ -39,22 +39,14 @@ enum ExitCode: Int32, CaseIterable {
     }
   }
 
+  /// The one mapping of errors to exit codes.
   init(_ error: LedgerError) {
     switch error.kind {
     case _ where [.newer, .sharedNewer].contains(error.code): self = .newer
+    case _ where error.code == .stopped: self = .interrupted
     case .damaged: self = .findings
     case .usage: self = .usage
     case .temporary, .fatal: self = .unavailable
-    }
-  }
-
-  init(_ error: CommandError) {
-    switch error {
-    case .usage, .configuration: self = .usage
-    case .store(let error): self = ExitCode(error)
-    case .unavailable: self = .unavailable
-    case .findings: self = .findings
-    case .interrupted: self = .interrupted
     }
   }
 }

@@ -2,7 +2,7 @@ import Platform
 
 /// Completions for a shell, made from the table that `--help` is made from.
 enum Completions {
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     switch try arguments.operand("bash, zsh or fish") {
     case "bash": Terminal.print(bash)
     case "zsh": Terminal.print(zsh)

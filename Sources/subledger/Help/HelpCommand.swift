@@ -1,6 +1,8 @@
+import Platform
+
 /// `help`: the list of commands, the help of one command, or a topic of the documentation.
 enum HelpCommand {
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     guard !arguments.operands.isEmpty else {
       Terminal.print(CommandTable.help)
       return .good

@@ -1,11 +1,12 @@
 import Ledger
+import Platform
 
 /// The manual pages, made from the tables that `--help` and `help` print (man(7), man-pages(7)).
 enum ManualPage: String, CaseIterable {
   case subledger
   case configuration = "subledger-config"
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     var page = ManualPage.subledger
     if !arguments.operands.isEmpty {
       let name = try arguments.operand("a manual page")

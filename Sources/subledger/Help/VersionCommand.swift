@@ -1,4 +1,5 @@
 import Ledger
+import Platform
 import StrictJSON
 
 /// `version`: the program, its fold and its libraries.
@@ -8,7 +9,7 @@ enum VersionCommand {
     [("version", .string(Subledger.version))] + ComponentVersions.all.map { ($0, .string($1)) }
   }
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     if arguments.has("--json") {
       Terminal.print(.object(members))

@@ -35,11 +35,11 @@ final class ControlClient {
 
   /// POSTs and waits for the answer.
   ///
-  /// - Throws: `CommandError.unavailable` if the connection ends first. What the daemon has
+  /// - Throws: `LedgerError.unavailable` if the connection ends first. What the daemon has
   ///   journaled until then stays journaled.
   func post(
     _ path: String, _ body: [UInt8] = []
-  ) throws(CommandError) -> (status: Int, body: JSONElement) {
+  ) throws(LedgerError) -> (status: Int, body: JSONElement) {
     let head =
       "POST \(path) HTTP/1.1\r\nHost: control\r\nContent-Length: \(body.count)\r\n\r\n"
     return try exchange(Array(head.utf8) + body)
@@ -47,8 +47,8 @@ final class ControlClient {
 
   /// GETs one of the routes that need no token.
   ///
-  /// - Throws: `CommandError.unavailable` if the connection ends before the answer.
-  func get(_ path: String) throws(CommandError) -> (status: Int, body: JSONElement) {
+  /// - Throws: `LedgerError.unavailable` if the connection ends before the answer.
+  func get(_ path: String) throws(LedgerError) -> (status: Int, body: JSONElement) {
     try exchange(Array("GET \(path) HTTP/1.1\r\nHost: control\r\n\r\n".utf8))
   }
 
@@ -57,7 +57,7 @@ final class ControlClient {
 
   private func exchange(
     _ request: [UInt8]
-  ) throws(CommandError) -> (status: Int, body: JSONElement) {
+  ) throws(LedgerError) -> (status: Int, body: JSONElement) {
     try send(request)
     var answer: [UInt8] = []
     while true {
@@ -71,10 +71,10 @@ final class ControlClient {
     }
   }
 
-  private static let disconnected = CommandError.unavailable(
+  private static let disconnected = LedgerError.unavailable(
     "the daemon closed the connection; start it and run this again, journaled events are safe")
 
-  private func send(_ bytes: [UInt8]) throws(CommandError) {
+  private func send(_ bytes: [UInt8]) throws(LedgerError) {
     var remaining = bytes[...]
     while !remaining.isEmpty {
       let count = remaining.withUnsafeBytes {

@@ -22,27 +22,25 @@ struct Daemon {
   /// Starts the ledger, the anchor service and the HTTP server.
   ///
   /// - Parameter manager: is told about once a second that the writer makes progress.
-  /// - Throws: `CommandError.usage` if the address to listen on is malformed; no file was changed
-  ///   then. `CommandError.store` if the folder is locked or its journal is refused,
-  ///   `CommandError.unavailable` if the limit on open files is too low, a thread cannot start or
+  /// - Throws: `LedgerError.usage` if the address to listen on is malformed; no file was changed
+  ///   then. what the store throws if the folder is locked or its journal is refused,
+  ///   `LedgerError.unavailable` if the limit on open files is too low, a thread cannot start or
   ///   the address cannot be used.
   static func start(
     _ configuration: Configuration, _ manager: ServiceNotice = ServiceNotice(variables: [:])
-  ) throws(CommandError) -> Daemon {
+  ) throws(LedgerError) -> Daemon {
     try requireAddress(configuration.listen)
     let folder = DataFolder(path: configuration.data)
     let settings = try settings(configuration, folder)
-    let ledger = try mapError(
-      CommandError.store,
-      try Ledger.start(
-        folder, now: Clock.now(), durations: configuration.nonRenewingDurations,
-        shared: configuration.sharedJournal?.access(trusting: configuration.trustRoots)
-      ) { error in
-        Log.write(.error, "journal_failed", [("error", .string(error.description))])
-        // The next start copies the write-ahead log to a new file: after a failed sync, pages in
-        // memory can differ from the disk.
-        Signals.requestEnd()
-      })
+    let ledger = try Ledger.start(
+      folder, now: Clock.now(), durations: configuration.nonRenewingDurations,
+      shared: configuration.sharedJournal?.access(trusting: configuration.trustRoots)
+    ) { error in
+      Log.write(.error, "journal_failed", [("error", .string(error.description))])
+      // The next start copies the write-ahead log to a new file: after a failed sync, pages in
+      // memory can differ from the disk.
+      Signals.requestEnd()
+    }
     let service = LedgerService(ledger, configuration, version: VersionCommand.members)
     let anchoring = try anchoring(ledger, configuration)
     try startSampler(service, manager)
@@ -61,15 +59,15 @@ struct Daemon {
     }
   }
 
-  /// - Throws: `CommandError.usage` unless the text is an address to listen on.
-  static func requireAddress(_ listen: String) throws(CommandError) {
+  /// - Throws: `LedgerError.usage` unless the text is an address to listen on.
+  static func requireAddress(_ listen: String) throws(LedgerError) {
     guard ListenAddress(listen) == nil else { return }
     throw .usage(HTTPServerError.listenAddress(listen).description)
   }
 
   private static func startSampler(
     _ service: LedgerService, _ manager: ServiceNotice
-  ) throws(CommandError) {
+  ) throws(LedgerError) {
     do throws(LedgerError) {
       try service.startSampling { manager.alive() }
     } catch {
@@ -80,7 +78,7 @@ struct Daemon {
 
   private static func anchoring(
     _ ledger: Ledger, _ configuration: Configuration
-  ) throws(CommandError) -> AnchorService {
+  ) throws(LedgerError) -> AnchorService {
     do throws(LedgerError) {
       return try AnchorService.start(ledger, configuration.anchors)
     } catch {
@@ -123,7 +121,7 @@ struct Daemon {
   /// The settings of the server, with as many connections as the limit on open files allows.
   private static func settings(
     _ configuration: Configuration, _ folder: DataFolder
-  ) throws(CommandError) -> ServerConfiguration {
+  ) throws(LedgerError) -> ServerConfiguration {
     var settings = ServerConfiguration(
       listen: configuration.listen, socketPath: folder.controlSocket)
     settings.trustedProxies = configuration.trustedProxies

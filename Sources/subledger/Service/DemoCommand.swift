@@ -19,7 +19,7 @@ enum DemoCommand {
   private static let customers = 40
   private static let days: Int64 = 120
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     let folder = arguments["--data"] ?? usualFolder
     guard access(DataFolder(path: folder).journal, F_OK) != 0 else {
@@ -42,17 +42,17 @@ enum DemoCommand {
     let address = "127.0.0.1:\(daemon.server.port)"
     Terminal.print("subledger listens on http://\(address), its data is in \(folder)/data\n")
     let interruption = Interruption.started()
-    do throws(CommandError) {
+    do throws(LedgerError) {
       try play(to: address, authority, until: try end(folder), interruption)
     } catch {
       _ = daemon.stop()
       throw error
     }
     let outage = try DemoOutage.play(daemon, folder, interruption) {
-      (listen, appStore) throws(CommandError) in
+      (listen, appStore) throws(LedgerError) in
       try configure(folder, listen: listen, token: token, appStore: appStore)
     }
-    do throws(CommandError) {
+    do throws(LedgerError) {
       try outage.customer.showHistory(DataFolder(path: configuration.data))
     } catch {
       _ = outage.stop()
@@ -68,10 +68,10 @@ enum DemoCommand {
 
   private static func prepare(
     _ folder: String, listen: String?
-  ) throws(CommandError) -> (Configuration, token: String, SimulatedAuthority) {
-    try mapError(CommandError.store, try DataFolder(path: folder).create())
+  ) throws(LedgerError) -> (Configuration, token: String, SimulatedAuthority) {
+    try DataFolder(path: folder).create()
     let authority = try mapError(
-      CommandError.simulator, try SimulatedAuthority.inFolder(folder + "/authority"))
+      LedgerError.simulator, try SimulatedAuthority.inFolder(folder + "/authority"))
     let token = try token(folder + tokenFile)
     return (try configure(folder, listen: listen, token: token), token, authority)
   }
@@ -81,7 +81,7 @@ enum DemoCommand {
   /// - Parameter appStore: how Apple is asked; nil if it is not.
   private static func configure(
     _ folder: String, listen: String?, token: String, appStore: JSONValue? = nil
-  ) throws(CommandError) -> Configuration {
+  ) throws(LedgerError) -> Configuration {
     let file = folder + configurationFile
     let app = SimulatedApp()
     let members: [(String, JSONValue)] = [
@@ -114,13 +114,11 @@ enum DemoCommand {
     ]
     let configuration = JSONValue.object(members + (appStore.map { [("appStore", $0)] } ?? []))
     try write(Array((configuration.prettyText + "\n").utf8), to: file)
-    return try mapError(
-      CommandError.configuration,
-      try Configuration.load(file: file, variables: [:], listen: listen, data: nil))
+    return try Configuration.load(file: file, variables: [:], listen: listen, data: nil)
   }
 
   /// Made at the first run and stored, so that copied commands work after a restart too.
-  private static func token(_ path: String) throws(CommandError) -> String {
+  private static func token(_ path: String) throws(LedgerError) -> String {
     if let stored = try? DurableFile.read(path, limit: 100), !stored.isEmpty {
       return String(decoding: stored, as: UTF8.self)
     }
@@ -133,7 +131,7 @@ enum DemoCommand {
 
   /// When the simulated time ends: the time of the first run, so that later runs send the same
   /// notifications.
-  private static func end(_ folder: String) throws(CommandError) -> Int64 {
+  private static func end(_ folder: String) throws(LedgerError) -> Int64 {
     let path = folder + "/simulated-until"
     let stored = (try? DurableFile.read(path, limit: 100)).flatMap {
       Timestamp.parse(String(decoding: $0, as: UTF8.self))
@@ -144,7 +142,7 @@ enum DemoCommand {
     return now
   }
 
-  private static func write(_ bytes: [UInt8], to path: String) throws(CommandError) {
+  private static func write(_ bytes: [UInt8], to path: String) throws(LedgerError) {
     do throws(LedgerError) {
       try DurableFile.write(bytes, to: path)
     } catch {
@@ -158,7 +156,7 @@ enum DemoCommand {
   private static func play(
     to address: String, _ authority: SimulatedAuthority, until end: Int64,
     _ interruption: Interruption
-  ) throws(CommandError) {
+  ) throws(LedgerError) {
     guard let service = ServiceURL("http://\(address)/v1/notifications") else { return }
     let fleet = Fleet(
       app: SimulatedApp(), customers: customers, days: days, end: end, seed: 7)
@@ -171,7 +169,7 @@ enum DemoCommand {
     var player = Player(address: service, connections: 8)
     player.millisecondsPerHour = 0
     let report = try mapError(
-      CommandError.simulator,
+      LedgerError.simulator,
       try player.play(
         deliveries, of: messages, signer: MessageSigner(authority),
         shouldStop: { interruption.isRequested },

@@ -33,12 +33,10 @@ struct DemoCustomer {
   /// Prints eight fields of the row as it is now.
   ///
   /// - Throws: what reading a data folder throws.
-  func showRow(_ folder: DataFolder) throws(CommandError) {
-    let reader = try mapError(CommandError.store, try LedgerReader(folder, durations: [:]))
-    let row = try mapError(
-      CommandError.read,
-      try reader.entitlement(
-        id, environment: .production, bundleId: nil, LedgerReader.Question(now: Clock.now())))
+  func showRow(_ folder: DataFolder) throws(LedgerError) {
+    let reader = try LedgerReader(folder, durations: [:])
+    let row = try reader.entitlement(
+      id, environment: .production, bundleId: nil, LedgerReader.Question(now: Clock.now()))
     for field in Self.fields {
       guard let value = row?.json[field] else { continue }
       Terminal.print("  " + field.padded(to: 26) + FieldText.of(field, value))
@@ -48,12 +46,10 @@ struct DemoCustomer {
   /// Prints one line for each event and for what time alone changed.
   ///
   /// - Throws: what reading a data folder throws.
-  func showHistory(_ folder: DataFolder) throws(CommandError) {
-    let reader = try mapError(CommandError.store, try LedgerReader(folder, durations: [:]))
-    let history = try mapError(
-      CommandError.read,
-      try reader.history(
-        id, environment: .production, bundleId: nil, LedgerReader.Question(now: Clock.now())))
+  func showHistory(_ folder: DataFolder) throws(LedgerError) {
+    let reader = try LedgerReader(folder, durations: [:])
+    let history = try reader.history(
+      id, environment: .production, bundleId: nil, LedgerReader.Question(now: Clock.now()))
     guard let history else { return }
     Terminal.print("\nIts history:\n")
     let lines = history.items.compactMap(Self.line)

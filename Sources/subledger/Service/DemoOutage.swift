@@ -33,8 +33,8 @@ struct DemoOutage {
   /// - Throws: what the start of a daemon throws. Nothing runs any more then.
   static func play(
     _ daemon: Daemon, _ folder: String, _ interruption: Interruption,
-    configure: (_ listen: String, _ appStore: JSONValue) throws(CommandError) -> Configuration
-  ) throws(CommandError) -> DemoOutage {
+    configure: (_ listen: String, _ appStore: JSONValue) throws(LedgerError) -> Configuration
+  ) throws(LedgerError) -> DemoOutage {
     let address = "127.0.0.1:\(daemon.server.port)"
     // Another seed in each run: the customers of the last run are known.
     let now = Clock.now()
@@ -42,9 +42,9 @@ struct DemoOutage {
     let data = DataFolder(path: folder + "/data")
     var running: Daemon? = daemon
     var opened: SimulatedAppStore?
-    do throws(CommandError) {
+    do throws(LedgerError) {
       let store = try mapError(
-        CommandError.simulator,
+        LedgerError.simulator,
         try SimulatedAppStore(options(folder, seed: UInt64(now), notifying: address)) { _ in })
       opened = store
       _ = store.advance((DemoCustomer.days - days) * CivilTime.day)
@@ -57,8 +57,7 @@ struct DemoOutage {
       Terminal.print("  \(missed) notifications cannot be delivered.")
       let configuration = try configure(address, access(store))
       // The days passed in a moment: by this machine's clock the daemon was hardly away.
-      try mapError(
-        CommandError.store, try RecoveryService.recordAlive(at: now - days * CivilTime.day, data))
+      try RecoveryService.recordAlive(at: now - days * CivilTime.day, data)
       let back = try Daemon.start(configuration)
       running = back
       Terminal.print("  The daemon is back, and asks for Apple's notification history by itself.")

@@ -18,7 +18,7 @@ enum InitCommand {
     .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     var plan = try InitPlan(arguments)
     if let what = arguments["--print"] {
@@ -28,7 +28,7 @@ enum InitCommand {
       Terminal.write(Array(text.utf8))
       return .good
     }
-    let secret = try arguments["--v1-secret-file"].map { (path) throws(CommandError) in
+    let secret = try arguments["--v1-secret-file"].map { (path) throws(LedgerError) in
       try readSecret(path)
     }
     let token = "sl_" + random()
@@ -47,9 +47,9 @@ enum InitCommand {
 
   /// Reads the secrets from a file or standard input. Arguments are visible to every process.
   ///
-  /// - Throws: `CommandError.usage` unless there are one or two secrets, `CommandError.unavailable`
+  /// - Throws: `LedgerError.usage` unless there are one or two secrets, `LedgerError.unavailable`
   ///   if the file cannot be read.
-  private static func readSecret(_ path: String) throws(CommandError) -> [UInt8] {
+  private static func readSecret(_ path: String) throws(LedgerError) -> [UInt8] {
     var lines: [[UInt8]] = []
     do throws(LedgerError) {
       let reader = try LineReader(path: path, maximum: 4096)
@@ -68,7 +68,7 @@ enum InitCommand {
 
   // MARK: Files
 
-  private static func write(_ plan: InitPlan, _ secret: [UInt8]?) throws(CommandError) {
+  private static func write(_ plan: InitPlan, _ secret: [UInt8]?) throws(LedgerError) {
     var files: [(String, [UInt8])] = []
     // First, so that a configuration never names a file that does not exist.
     if let secret { files.append((plan.secretPath, secret)) }
@@ -97,7 +97,7 @@ enum InitCommand {
       throw .usage(
         "\(error.detail); nothing was written: move the file away, or give another --config")
     }
-    try mapError(CommandError.store, try DataFolder(path: plan.data).create())
+    try DataFolder(path: plan.data).create()
     do throws(LedgerError) {
       for (path, bytes) in files {
         guard try PrivateFile.make(bytes, at: path) else { throw .system("make \(path)", EEXIST) }

@@ -17,9 +17,9 @@ struct InitPlan {
   /// SHA-256 of the read token in hexadecimal; zeros, which match no token, until it is set.
   var tokenDigest = String(repeating: "0", count: 64)
 
-  /// - Throws: `CommandError.usage` if flags contradict each other, or a value cannot be written
+  /// - Throws: `LedgerError.usage` if flags contradict each other, or a value cannot be written
   ///   into the files of other programs.
-  init(_ arguments: Arguments) throws(CommandError) {
+  init(_ arguments: Arguments) throws(LedgerError) {
     let variables = ProcessEnvironment.variables
     config =
       arguments["--config"] ?? variables["SUBLEDGER_CONFIG"] ?? Configuration.usualFile

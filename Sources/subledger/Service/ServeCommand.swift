@@ -12,7 +12,7 @@ enum ServeCommand {
     .init("--log-level", "LEVEL", "info (the default), warning or error"),
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     let configuration = try arguments.configuration()
     Signals.blockReload()
@@ -99,10 +99,9 @@ enum ServeCommand {
   /// SIGHUP: applies every change that needs no restart, or none if the configuration is refused.
   /// The outcome is logged.
   private static func reload(_ daemon: Daemon, _ arguments: Arguments) {
-    do throws(CommandError) {
+    do throws(LedgerError) {
       let read = try arguments.configuration()
-      let reload = try mapError(
-        CommandError.configuration, try Reload(from: daemon.service.configuration, to: read))
+      let reload = try Reload(from: daemon.service.configuration, to: read)
       daemon.service.adopt(reload.configuration)
       daemon.service.recordReload(isAccepted: true)
       Log.setLevel(reload.configuration.logLevel)
@@ -120,7 +119,7 @@ enum ServeCommand {
       Log.write(
         .error, "reload_refused",
         [
-          ("error", .string(error.text)),
+          ("error", .string(error.description)),
           (
             "next",
             .string("correct it and send SIGHUP again; the running configuration stays in effect")

@@ -88,11 +88,11 @@ import Testing
     let work = try InitTests.WorkFolder()
     let file = work.folder.appending(path: "config.json")
     try Data(text.utf8).write(to: file)
-    let refusal = try #require(throws: ConfigurationError.self) {
+    let refusal = try #require(throws: LedgerError.self) {
       try Configuration.load(file: file.path, variables: [:], listen: nil, data: nil)
     }
-    #expect(refusal.problem.contains("no-such-key"), "\(refusal)")
-    let list = refusal.next.split(separator: "keys are ").last ?? ""
+    #expect(refusal.message.contains("no-such-key"), "\(refusal)")
+    let list = refusal.next?.split(separator: "keys are ").last ?? ""
     let accepted = list.matches(of: /[A-Za-z0-9]+/).map { String($0.0) }
     let described = ConfigurationKey.table.filter { $0.parent == parent }.map(\.name)
     #expect(described.count == Set(described).count && Set(described) == Set(accepted))

@@ -1,6 +1,7 @@
 import Clients
 import Foundation
 import Ledger
+import Platform
 import SignedData
 import Testing
 
@@ -75,12 +76,12 @@ import Testing
     (#""recover": true"#, "recover"), (#""reconcileAfter": "24h""#, "reconcileAfter"),
     (#""reconcileAfter": "PT0H""#, "reconcileAfter"), (#""reconcileAfter": 24"#, "reconcileAfter"),
   ]) func `a mistake is refused and named`(members: String, name: String) throws {
-    let error = try #require(throws: ConfigurationError.self) { try folder.access(members) }
+    let error = try #require(throws: LedgerError.self) { try folder.access(members) }
     #expect("\(error)".contains(name) && "\(error)".contains("appStore"), "\(error)")
   }
 
   @Test func `a mistake of an app names the app`() throws {
-    let error = try #require(throws: ConfigurationError.self) {
+    let error = try #require(throws: LedgerError.self) {
       try folder.access(Self.team, app: #", "appStore": { "keyFile": "none.p8" }"#)
     }
     #expect("\(error)".contains("apps[0].appStore"), "\(error)")
@@ -89,7 +90,7 @@ import Testing
   @Test func `a key that others can read is refused`() throws {
     for mode in [0o640, 0o604, 0o660, 0o601] {
       try folder.write("key.p8", try SigningKey.generate(.p256).pem(), mode: mode)
-      let error = try #require(throws: ConfigurationError.self) { try folder.access(Self.team) }
+      let error = try #require(throws: LedgerError.self) { try folder.access(Self.team) }
       #expect("\(error)".contains("chmod 600"), "\(error)")
     }
   }
@@ -107,7 +108,7 @@ import Testing
     }
     for bytes in files {
       try folder.write("key.p8", bytes)
-      let error = try #require(throws: ConfigurationError.self) { try folder.access(Self.team) }
+      let error = try #require(throws: LedgerError.self) { try folder.access(Self.team) }
       #expect("\(error)".contains("P-256"), "\(error)")
       for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
         #expect(!"\(error)".contains(line))
@@ -129,7 +130,7 @@ import Testing
     #expect(throws: SigningError.unknownKey) {
       try SigningKey.read(pem: Array(try Data(contentsOf: URL(filePath: path))))
     }
-    #expect(throws: ConfigurationError.self) { try folder.access(Self.team) }
+    #expect(throws: LedgerError.self) { try folder.access(Self.team) }
   }
 
   @Test func `line ends of other systems are accepted`() throws {

@@ -1,6 +1,7 @@
 import AppStoreSimulator
 import Foundation
 import Ledger
+import Platform
 import SignedData
 import Support
 import Testing
@@ -154,7 +155,7 @@ import Testing
   }
 
   @Test func `a missing file is refused`() {
-    #expect(throws: ConfigurationError.self) {
+    #expect(throws: LedgerError.self) {
       try Configuration.load(
         file: folder.path + "/none.json", variables: [:], listen: nil, data: nil)
     }

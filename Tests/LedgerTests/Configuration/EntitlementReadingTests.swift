@@ -1,6 +1,7 @@
 import Entitlements
 import Foundation
 import Ledger
+import Platform
 import Testing
 
 /// The key `entitlements`: what each form means, and every mistake is named.
@@ -54,9 +55,9 @@ import Testing
         "apps[0]: "
       ),
     ] {
-      let refusal = try #require(throws: ConfigurationError.self) { try load(file) }
-      #expect(refusal.problem.contains(problem) && refusal.problem.contains(place), "\(refusal)")
-      #expect(!refusal.next.isEmpty)
+      let refusal = try #require(throws: LedgerError.self) { try load(file) }
+      #expect(refusal.message.contains(problem) && refusal.message.contains(place), "\(refusal)")
+      #expect(refusal.next?.isEmpty == false)
     }
   }
 }

@@ -1,6 +1,7 @@
 import Clients
 import Foundation
 import Ledger
+import Platform
 import Testing
 
 /// The key `sharedJournal`: where the shared journal is, and every mistake is named.
@@ -52,7 +53,7 @@ import Testing
     try folder.write("pg.password", Array("rotated\r\n".utf8))
     #expect(try journal.password() == "rotated")
     try folder.write("pg.password", Array("rotated".utf8), mode: 0o640)
-    #expect(throws: ConfigurationError.self) { try journal.password() }
+    #expect(throws: LedgerError.self) { try journal.password() }
   }
 
   @Test func `a bare name is looked up among the credentials first`() throws {
@@ -81,7 +82,7 @@ import Testing
     (#""connection": "host=/run", "pool": 4"#, "unknown key"),
   ])
   func `a mistake is named and holds no secret`(members: String, expected: String) throws {
-    let error = #expect(throws: ConfigurationError.self) { try read(members) }
+    let error = #expect(throws: LedgerError.self) { try read(members) }
     #expect(error?.description.contains(expected) == true, "\(error?.description ?? "")")
     #expect(error?.description.contains("sharedJournal") == true)
     #expect(error?.description.contains("canary") == false)

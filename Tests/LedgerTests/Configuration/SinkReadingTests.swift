@@ -2,6 +2,7 @@ import AppStore
 import Clients
 import Foundation
 import Ledger
+import Platform
 import SignedData
 import Store
 import Testing
@@ -88,21 +89,21 @@ import Testing
       #""name": "b""#, #""kind": "webhook""#, #""url": "https://h.example""#,
       #""secretFile": "a.whsec""#,
     ].filter { !$0.hasPrefix(name) }
-    let error = try #require(throws: ConfigurationError.self) {
+    let error = try #require(throws: LedgerError.self) {
       try sinks("{ \((usual + [member]).joined(separator: ", ")) }")
     }
-    #expect(error.problem.contains("sinks[0]") && error.problem.contains(problem), "\(error)")
+    #expect(error.message.contains("sinks[0]") && error.message.contains(problem), "\(error)")
     #expect(!error.description.contains("canary"))
   }
 
   @Test func `names occur once, and there is a limit`() throws {
     let one = #"{ "name": "b", "kind": "forward", "url": "https://h.example" }"#
-    let twice = try #require(throws: ConfigurationError.self) { try sinks("\(one), \(one)") }
-    #expect(twice.problem.contains("name occurs twice"))
+    let twice = try #require(throws: LedgerError.self) { try sinks("\(one), \(one)") }
+    #expect(twice.message.contains("name occurs twice"))
     let many = (0..<33).map { one.replacing("\"b\"", with: "\"b\($0)\"") }
-    #expect(throws: ConfigurationError.self) { try sinks(many.joined(separator: ",")) }
+    #expect(throws: LedgerError.self) { try sinks(many.joined(separator: ",")) }
     let unsigned = #"{ "name": "b", "kind": "webhook", "url": "https://h.example" }"#
-    let error = try #require(throws: ConfigurationError.self) { try sinks(unsigned) }
-    #expect(error.problem.contains("secretFile is missing"))
+    let error = try #require(throws: LedgerError.self) { try sinks(unsigned) }
+    #expect(error.message.contains("secretFile is missing"))
   }
 }

@@ -93,7 +93,7 @@ import Testing
     let none = PostgresJournal(
       PostgresJournalSettings(
         address: try PostgresAddress(checking: fixture.server.address()), schema: fixture.schema,
-        password: { () throws(PasswordError) in throw PasswordError("passwordFile is empty") }))
+        password: { () throws(LedgerError) in throw .unavailable("passwordFile is empty") }))
     #expect(throws: LedgerError.sharedRefused(state: "passwordFile is empty")) {
       try none.identify(id, by: fixture.soon)
     }

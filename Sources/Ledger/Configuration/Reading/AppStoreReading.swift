@@ -26,7 +26,7 @@ extension ConfigurationReader {
   /// The access of an app; nil if neither it nor the top has one.
   func appStore(
     _ app: JSONElement, over shared: AppStoreMembers?
-  ) throws(ConfigurationError) -> Configuration.AppStoreAccess? {
+  ) throws(LedgerError) -> Configuration.AppStoreAccess? {
     let own = try appStore(app)
     guard own != nil || shared != nil else { return nil }
     func member<Value>(_ member: KeyPath<AppStoreMembers, Value?>) -> Value? {
@@ -34,7 +34,7 @@ extension ConfigurationReader {
     }
     func required<Value>(
       _ path: KeyPath<AppStoreMembers, Value?>, _ name: String
-    ) throws(ConfigurationError) -> Value {
+    ) throws(LedgerError) -> Value {
       guard let value = member(path) else {
         throw invalid("\(name) is missing", "add it here or to appStore at the top")
       }
@@ -52,7 +52,7 @@ extension ConfigurationReader {
   }
 
   /// The members that an object has; nil if it has no `appStore`.
-  func appStore(_ parent: JSONElement) throws(ConfigurationError) -> AppStoreMembers? {
+  func appStore(_ parent: JSONElement) throws(LedgerError) -> AppStoreMembers? {
     guard let object = parent["appStore"] else { return nil }
     try requireKnownKeys(object, Self.appStoreKeys)
     var members = AppStoreMembers()
@@ -82,7 +82,7 @@ extension ConfigurationReader {
   /// Reads the key `verifyReceipt`.
   func receiptService(
     _ root: JSONElement, into service: inout Configuration.ReceiptService
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     guard let object = root["verifyReceipt"] else { return }
     try requireKnownKeys(object, ["production", "sandbox"])
     if let text = try text(object, "production") {
@@ -93,7 +93,7 @@ extension ConfigurationReader {
 
   private func headerText(
     _ object: JSONElement, _ name: String
-  ) throws(ConfigurationError) -> String? {
+  ) throws(LedgerError) -> String? {
     guard let text = try text(object, name) else { return nil }
     guard text.utf8.count <= 128, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw invalid("\(name) is no identifier", "copy it from App Store Connect")
@@ -101,7 +101,7 @@ extension ConfigurationReader {
     return text
   }
 
-  private func address(_ text: String, _ name: String) throws(ConfigurationError) -> ServiceURL {
+  private func address(_ text: String, _ name: String) throws(LedgerError) -> ServiceURL {
     guard let address = ServiceURL(text) else {
       throw invalid("\(name) is no usable address", "it must be \(ServiceURL.rule)")
     }
@@ -110,12 +110,12 @@ extension ConfigurationReader {
 
   private func address(
     _ given: ServiceURL?, or usual: String
-  ) throws(ConfigurationError) -> ServiceURL {
+  ) throws(LedgerError) -> ServiceURL {
     if let given { return given }
     return try address(usual, "the usual address")
   }
 
-  private func limitShare(_ object: JSONElement) throws(ConfigurationError) -> Double? {
+  private func limitShare(_ object: JSONElement) throws(LedgerError) -> Double? {
     guard let member = object["limitShare"] else { return nil }
     guard let share = member.number.flatMap(Double.init), (0.01...1).contains(share) else {
       throw invalid("limitShare is not a number from 0.01 to 1", "omit it for the default")
@@ -124,7 +124,7 @@ extension ConfigurationReader {
   }
 
   /// Reads a private key. The errors hold nothing of the file.
-  private func key(_ path: String) throws(ConfigurationError) -> Configuration.AppStoreAccess.Key {
+  private func key(_ path: String) throws(LedgerError) -> Configuration.AppStoreAccess.Key {
     let path = credential(path) ?? resolved(path)
     let bytes = try read(path, limit: 16_384)
     guard (try? DurableFile.isPrivate(path)) == true else {

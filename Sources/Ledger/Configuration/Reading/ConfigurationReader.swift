@@ -34,8 +34,8 @@ struct ConfigurationReader {
 
   /// Reads the file's settings into a configuration, and leaves the others as they are.
   ///
-  /// - Throws: `ConfigurationError` for the first thing that is wrong.
-  mutating func read(into configuration: inout Configuration) throws(ConfigurationError) {
+  /// - Throws: `LedgerError` for the first thing that is wrong.
+  mutating func read(into configuration: inout Configuration) throws(LedgerError) {
     let root = try document()
     try requireKnownKeys(root, Self.keys)
     if let listen = try text(root, "listen") { configuration.listen = listen }
@@ -88,12 +88,12 @@ struct ConfigurationReader {
     configuration.sharedJournal = try sharedJournal(root)
   }
 
-  func invalid(_ what: String, _ next: String) -> ConfigurationError {
+  func invalid(_ what: String, _ next: String) -> LedgerError {
     let location = keyPath.isEmpty ? file : "\(file): \(keyPath)"
-    return ConfigurationError("\(location): \(what)", next: next)
+    return LedgerError.configuration("\(location): \(what)", next: next)
   }
 
-  func document() throws(ConfigurationError) -> JSONElement {
+  func document() throws(LedgerError) -> JSONElement {
     let bytes = try read(file, limit: 1_048_576)
     do throws(JSONError) {
       return try JSONDocument(parsing: bytes).root
@@ -107,7 +107,7 @@ struct ConfigurationReader {
     }
   }
 
-  func read(_ path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
+  func read(_ path: String, limit: Int) throws(LedgerError) -> [UInt8] {
     do throws(LedgerError) {
       return try DurableFile.read(path, limit: limit)
     } catch {
@@ -120,7 +120,7 @@ struct ConfigurationReader {
   /// - Parameter parent: the prefix of the object's keys in errors, for example `limits.`.
   func requireKnownKeys(
     _ object: JSONElement, _ names: Set<String>, parent: String = ""
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     guard object.kind == .object else {
       throw invalid("is not an object", "see `subledger help configuration`")
     }
@@ -134,7 +134,7 @@ struct ConfigurationReader {
 
   func text(
     _ object: JSONElement, _ name: String
-  ) throws(ConfigurationError) -> String? {
+  ) throws(LedgerError) -> String? {
     guard let member = object[name] else { return nil }
     guard let text = member.string, !text.isEmpty, !text.utf8.contains(0) else {
       throw invalid("\(name) is not a string", "write it as a string that is not empty")
@@ -144,14 +144,14 @@ struct ConfigurationReader {
 
   func required(
     _ object: JSONElement, _ name: String
-  ) throws(ConfigurationError) -> String {
+  ) throws(LedgerError) -> String {
     guard let text = try text(object, name) else { throw invalid("\(name) is missing", "add it") }
     return text
   }
 
   func list(
     _ object: JSONElement, _ name: String
-  ) throws(ConfigurationError) -> [JSONElement] {
+  ) throws(LedgerError) -> [JSONElement] {
     guard let member = object[name] else { return [] }
     guard member.kind == .array else { throw invalid("\(name) is not a list", "write [ … ]") }
     return member.elements
@@ -159,7 +159,7 @@ struct ConfigurationReader {
 
   func texts(
     _ object: JSONElement, _ name: String
-  ) throws(ConfigurationError) -> [String]? {
+  ) throws(LedgerError) -> [String]? {
     guard object[name] != nil else { return nil }
     var texts: [String] = []
     for element in try list(object, name) {
@@ -174,7 +174,7 @@ struct ConfigurationReader {
 
   func environments(
     _ object: JSONElement
-  ) throws(ConfigurationError) -> Set<Environment>? {
+  ) throws(LedgerError) -> Set<Environment>? {
     guard let names = try texts(object, "environments") else { return nil }
     let environments = Set(names.map(Environment.init(rawValue:)))
     guard environments.isSubset(of: Environment.all) else {
@@ -185,7 +185,7 @@ struct ConfigurationReader {
 
   // MARK: Parts
 
-  private func app(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.App {
+  private func app(_ entry: JSONElement) throws(LedgerError) -> Configuration.App {
     try requireKnownKeys(entry, Self.appKeys)
     let environments = try environments(entry) ?? Set(Environment.all)
     guard !environments.isEmpty else {
@@ -211,7 +211,7 @@ struct ConfigurationReader {
   }
 
   /// Reads a file with one secret a line.
-  func secrets(_ path: String) throws(ConfigurationError) -> [ArraySlice<UInt8>] {
+  func secrets(_ path: String) throws(LedgerError) -> [ArraySlice<UInt8>] {
     let bytes = try read(path, limit: 4096)
     guard (try? DurableFile.isPrivate(path)) == true else {
       throw invalid("v1SharedSecretFile can be read by others", "chmod 600 it")
@@ -227,7 +227,7 @@ struct ConfigurationReader {
     return lines
   }
 
-  private func token(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.ReadToken {
+  private func token(_ entry: JSONElement) throws(LedgerError) -> Configuration.ReadToken {
     try requireKnownKeys(entry, ["name", "sha256", "bundleIds", "environments", "may"])
     guard let digest = Hexadecimal.decode(try required(entry, "sha256")), digest.count == 32 else {
       throw invalid(
@@ -242,7 +242,7 @@ struct ConfigurationReader {
 
   private func permissions(
     _ token: JSONElement
-  ) throws(ConfigurationError) -> Set<Configuration.Permission> {
+  ) throws(LedgerError) -> Set<Configuration.Permission> {
     guard let names = try texts(token, "may") else { return [.read] }
     let known = Configuration.Permission.allCases.map(\.rawValue)
     guard !names.isEmpty, names.allSatisfy(known.contains) else {
@@ -254,7 +254,7 @@ struct ConfigurationReader {
 
   func roots(
     _ root: JSONElement, into configuration: inout Configuration
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     guard let paths = try texts(root, "trustRoots") else { return }
     guard !paths.isEmpty else { throw invalid("trustRoots is empty", "name a file, or omit it") }
     var files: [[UInt8]] = []
@@ -283,7 +283,7 @@ struct ConfigurationReader {
 
   private func limits(
     _ root: JSONElement, into limits: inout Configuration.Limits
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     guard let object = root["limits"] else { return }
     guard object.kind == .object else { throw invalid("limits is not an object", "write { … }") }
     let fields: [(String, WritableKeyPath<Configuration.Limits, Int>)] = [
@@ -308,7 +308,7 @@ struct ConfigurationReader {
 
   func anchors(
     _ root: JSONElement, into configuration: inout Configuration
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     guard let object = root["anchors"] else { return }
     guard object.kind == .object else { throw invalid("is not an object", "write { \"file\": … }") }
     try requireKnownKeys(object, ["file", "events", "minutes"])
@@ -328,7 +328,7 @@ struct ConfigurationReader {
 
   func durations(
     _ root: JSONElement, into configuration: inout Configuration
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     guard let object = root["nonRenewingDurations"] else { return }
     guard object.kind == .object else {
       throw invalid("nonRenewingDurations is not an object", "write { \"season.pass\": \"P90D\" }")

@@ -1,4 +1,5 @@
 import Entitlements
+import Platform
 import StrictJSON
 
 /// Reads the key `entitlements`, which may stand at the top and at an app.
@@ -12,7 +13,7 @@ extension ConfigurationReader {
   /// - Parameter bundleId: the app at which they stand; nil at the top.
   func entitlements(
     _ parent: JSONElement, for bundleId: String?, into catalog: inout EntitlementCatalog
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     guard let object = parent["entitlements"] else { return }
     guard object.kind == .object else {
       throw invalid(
@@ -30,7 +31,7 @@ extension ConfigurationReader {
 
   private func entitlement(
     _ name: String, _ member: JSONElement
-  ) throws(ConfigurationError) -> NamedEntitlement {
+  ) throws(LedgerError) -> NamedEntitlement {
     let path = "entitlements.\(name)"
     if member.kind == .array { return NamedEntitlement(products: try products(member, path)) }
     guard member.kind == .object else {
@@ -57,7 +58,7 @@ extension ConfigurationReader {
 
   private func products(
     _ list: JSONElement, _ path: String
-  ) throws(ConfigurationError) -> [String] {
+  ) throws(LedgerError) -> [String] {
     let products = list.elements.map { $0.string ?? "" }
     guard !products.isEmpty, products.allSatisfy(Self.isProduct) else {
       throw invalid(

@@ -1,4 +1,5 @@
 import Clients
+import Platform
 import StrictJSON
 
 /// Reads an entry of `sinks` that is a mirror.
@@ -6,7 +7,7 @@ extension ConfigurationReader {
   static let mirrorKind = "mirror"
   static let mirrorKeys: Set = ["name", "kind", "connection", "passwordFile", "schema"]
 
-  func mirror(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.Mirror {
+  func mirror(_ entry: JSONElement) throws(LedgerError) -> Configuration.Mirror {
     let schema = try text(entry, "schema") ?? "subledger"
     guard Configuration.Mirror.isSchema(schema) else {
       throw invalid(
@@ -19,7 +20,7 @@ extension ConfigurationReader {
     } catch {
       throw invalid("connection: \(error.reason)", "correct it")
     }
-    let password = try text(entry, "passwordFile").map { (path) throws(ConfigurationError) in
+    let password = try text(entry, "passwordFile").map { (path) throws(LedgerError) in
       try privateFile(path, "passwordFile")
     }
     return Configuration.Mirror(

@@ -1,3 +1,4 @@
+public import Platform
 import StrictJSON
 
 extension Configuration {
@@ -28,10 +29,10 @@ extension Configuration {
   ///   - file: path of the configuration file; nil for none.
   ///   - variables: of these `SUBLEDGER_DATA` is read.
   ///   - data: the value of the flag; nil if it is not given.
-  /// - Throws: `ConfigurationError` as `init`.
+  /// - Throws: `LedgerError` as `init`.
   public static func readable(
     file: String?, variables: [String: String], data: String?
-  ) throws(ConfigurationError) -> Readable {
+  ) throws(LedgerError) -> Readable {
     var configuration = try Configuration()
     var missing: Set<Part> = []
     if let file {
@@ -71,7 +72,7 @@ extension ConfigurationReader {
 
   private func read(
     _ part: Configuration.Part, _ root: JSONElement, into configuration: inout Configuration
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     switch part {
     case .data: configuration.data = try text(root, part.rawValue) ?? configuration.data
     case .trustRoots: try roots(root, into: &configuration)

@@ -1,12 +1,13 @@
 import Clients
+import Platform
 import StrictJSON
 
 /// Reads `sharedJournal`.
 extension ConfigurationReader {
-  /// - Throws: `ConfigurationError` for the first thing that is wrong.
+  /// - Throws: `LedgerError` for the first thing that is wrong.
   mutating func sharedJournal(
     _ root: JSONElement
-  ) throws(ConfigurationError) -> Configuration.SharedJournal? {
+  ) throws(LedgerError) -> Configuration.SharedJournal? {
     guard let entry = root["sharedJournal"] else { return nil }
     keyPath = "sharedJournal"
     defer { keyPath = "" }
@@ -33,7 +34,7 @@ extension ConfigurationReader {
     return journal
   }
 
-  private func address(_ text: String) throws(ConfigurationError) -> PostgresAddress {
+  private func address(_ text: String) throws(LedgerError) -> PostgresAddress {
     do throws(PostgresAddressError) {
       return try PostgresAddress(checking: text)
     } catch {
@@ -41,7 +42,7 @@ extension ConfigurationReader {
     }
   }
 
-  private func schema(_ entry: JSONElement) throws(ConfigurationError) -> PostgresIdentifier {
+  private func schema(_ entry: JSONElement) throws(LedgerError) -> PostgresIdentifier {
     let name = try text(entry, "schema") ?? "subledger"
     guard let schema = PostgresIdentifier(name) else {
       throw invalid("schema is no plain name", "use a-z, 0-9 and _, at most 48 of them")

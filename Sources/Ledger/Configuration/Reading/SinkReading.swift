@@ -16,7 +16,7 @@ extension ConfigurationReader {
   /// - Parameter v1Files: the V1 secret file of each app that has one.
   mutating func sinks(
     _ root: JSONElement, _ v1Files: [String: String]
-  ) throws(ConfigurationError) -> ([Configuration.Sink], [Configuration.Mirror]) {
+  ) throws(LedgerError) -> ([Configuration.Sink], [Configuration.Mirror]) {
     var sinks: [Configuration.Sink] = []
     var mirrors: [Configuration.Mirror] = []
     for (index, entry) in try list(root, "sinks").enumerated() {
@@ -45,7 +45,7 @@ extension ConfigurationReader {
 
   private func sink(
     _ entry: JSONElement, _ v1Files: [String: String]
-  ) throws(ConfigurationError) -> Configuration.Sink {
+  ) throws(LedgerError) -> Configuration.Sink {
     let isPrivate = try flag(entry, "privateNetwork")
     let text = try required(entry, "url")
     guard let url = ServiceURL(receiver: text, isPrivate: isPrivate) else {
@@ -68,7 +68,7 @@ extension ConfigurationReader {
     return sink
   }
 
-  private func proxy(_ entry: JSONElement) throws(ConfigurationError) -> ServiceURL? {
+  private func proxy(_ entry: JSONElement) throws(LedgerError) -> ServiceURL? {
     guard let text = try text(entry, "proxy") else { return nil }
     guard let url = ServiceURL(receiver: text, isPrivate: true) else {
       throw invalid("proxy is no usable address", "write http://HOST:PORT, without user")
@@ -76,7 +76,7 @@ extension ConfigurationReader {
     return url
   }
 
-  func sinkName(_ entry: JSONElement) throws(ConfigurationError) -> String {
+  func sinkName(_ entry: JSONElement) throws(LedgerError) -> String {
     let name = try required(entry, "name")
     let isName = name.utf8.allSatisfy { byte in
       switch byte {
@@ -92,7 +92,7 @@ extension ConfigurationReader {
 
   private func filters(
     _ entry: JSONElement, into sink: inout Configuration.Sink
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     sink.types = try texts(entry, "types")
     sink.environments = try environments(entry)
     sink.bundleIds = try texts(entry, "bundleIds").map { Set($0) }
@@ -115,7 +115,7 @@ extension ConfigurationReader {
     }
   }
 
-  private func start(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.Sink.Start {
+  private func start(_ entry: JSONElement) throws(LedgerError) -> Configuration.Sink.Start {
     guard let text = try text(entry, "from") else { return .now }
     if text == "now" { return .now }
     if text == "start" { return .start }
@@ -133,7 +133,7 @@ extension ConfigurationReader {
 
   private func secrets(
     _ entry: JSONElement, _ v1Files: [String: String], into sink: inout Configuration.Sink
-  ) throws(ConfigurationError) {
+  ) throws(LedgerError) {
     if sink.kind == .webhook {
       let lines = try secretLines(try required(entry, "secretFile"), "secretFile")
       sink.secrets = lines.compactMap(WebhookSecret.init)
@@ -168,13 +168,13 @@ extension ConfigurationReader {
   /// A member that may also be null, which is as if it were left out.
   private func optionalText(
     _ entry: JSONElement, _ name: String
-  ) throws(ConfigurationError) -> String? {
+  ) throws(LedgerError) -> String? {
     entry[name]?.kind == .null ? nil : try text(entry, name)
   }
 
   private func fields(
     _ entry: JSONElement
-  ) throws(ConfigurationError) -> [Configuration.Sink.Field] {
+  ) throws(LedgerError) -> [Configuration.Sink.Field] {
     guard let object = entry["headerFiles"] else { return [] }
     guard object.kind == .object else {
       throw invalid("headerFiles is not an object", "write { \"Authorization\": \"FILE\" }")
@@ -205,7 +205,7 @@ extension ConfigurationReader {
   ]
 
   /// The lines of a file that only its owner can read. The errors hold nothing of them.
-  private func secretLines(_ path: String, _ name: String) throws(ConfigurationError) -> [String] {
+  private func secretLines(_ path: String, _ name: String) throws(LedgerError) -> [String] {
     let bytes = try read(try privateFile(path, name), limit: 4096)
     let lines = bytes.split(separator: 0x0A).map { line in
       String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
@@ -220,7 +220,7 @@ extension ConfigurationReader {
   }
 
   /// The path of a file that only its owner can read.
-  func privateFile(_ path: String, _ name: String) throws(ConfigurationError) -> String {
+  func privateFile(_ path: String, _ name: String) throws(LedgerError) -> String {
     let path = try readable(path, name)
     guard (try? DurableFile.isPrivate(path)) == true else {
       throw invalid("\(name) can be read by others", "chmod 600 it")
@@ -228,7 +228,7 @@ extension ConfigurationReader {
     return path
   }
 
-  private func readable(_ path: String, _ name: String) throws(ConfigurationError) -> String {
+  private func readable(_ path: String, _ name: String) throws(LedgerError) -> String {
     let path = credential(path) ?? resolved(path)
     _ = try read(path, limit: 1_048_576)
     return path
@@ -236,7 +236,7 @@ extension ConfigurationReader {
 
   // MARK: Members
 
-  private func flag(_ object: JSONElement, _ name: String) throws(ConfigurationError) -> Bool {
+  private func flag(_ object: JSONElement, _ name: String) throws(LedgerError) -> Bool {
     guard let member = object[name] else { return false }
     guard let value = member.boolean else {
       throw invalid("\(name) is not true or false", "write true, or omit it")
@@ -246,7 +246,7 @@ extension ConfigurationReader {
 
   func choice<Choice: RawRepresentable & CaseIterable>(
     _ object: JSONElement, _ name: String, or usual: Choice?
-  ) throws(ConfigurationError) -> Choice where Choice.RawValue == String {
+  ) throws(LedgerError) -> Choice where Choice.RawValue == String {
     guard let text = try usual == nil ? required(object, name) : text(object, name) else {
       if let usual { return usual }
       throw invalid("\(name) is missing", "add it")
@@ -262,7 +262,7 @@ extension ConfigurationReader {
 
   func number(
     _ object: JSONElement, _ name: String, _ range: ClosedRange<Int64>
-  ) throws(ConfigurationError) -> Int64? {
+  ) throws(LedgerError) -> Int64? {
     guard let member = object[name] else { return nil }
     guard let value = member.integer, range.contains(value) else {
       throw invalid(

@@ -12,11 +12,11 @@ struct AppStoreAccounts {
   ///   - bundleId: the only app; nil for all.
   ///   - environment: the only environment; nil for all.
   ///   - possible: the environments in which Apple has the call.
-  /// - Throws: `CommandError.usage` if none is left.
+  /// - Throws: `LedgerError.usage` if none is left.
   init(
     _ configuration: Configuration, app bundleId: String?, environment: Environment?,
     in possible: [Environment] = Environment.all
-  ) throws(CommandError) {
+  ) throws(LedgerError) {
     if let bundleId, configuration.apps[bundleId] == nil {
       throw .usage("no app '\(bundleId)' is configured")
     }
@@ -55,8 +55,8 @@ struct AppStoreAccounts {
 
   /// The only one, for a command that asks about one app in one environment.
   ///
-  /// - Throws: `CommandError.usage` with the choices if there are several.
-  func only() throws(CommandError) -> AppStoreAccount {
+  /// - Throws: `LedgerError.usage` with the choices if there are several.
+  func only() throws(LedgerError) -> AppStoreAccount {
     guard let account = all.first, all.count == 1 else {
       let choices = all.map { "--app \($0.bundleId) --environment \($0.environment)" }
       throw .usage("choose one of: " + choices.joined(separator: ", "))
@@ -64,13 +64,13 @@ struct AppStoreAccounts {
     return account
   }
 
-  /// - Throws: `CommandError.unavailable` when curl cannot be initialised.
+  /// - Throws: `LedgerError.unavailable` when curl cannot be initialised.
   static func client(
     _ account: AppStoreAccount, _ policy: RetryPolicy, _ cancellation: Cancellation,
     _ settings: ClientSettings = ClientSettings()
-  ) throws(CommandError) -> AppStoreClient {
+  ) throws(LedgerError) -> AppStoreClient {
     try mapError(
-      { (error: ClientError) in CommandError.unavailable("\(error)") },
+      { (error: ClientError) in LedgerError.unavailable("\(error)") },
       try AppStoreClient(
         account, version: Subledger.version, policy: policy, cancellation: cancellation,
         settings: settings))

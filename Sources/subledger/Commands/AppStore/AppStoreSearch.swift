@@ -31,11 +31,11 @@ struct AppStoreSearch {
   /// The most pages of one customer's transactions, 20 on each.
   private static let mostPages = 500
 
-  /// - Throws: `CommandError.usage` if the text is no id that Apple gives; `.configuration` if a
+  /// - Throws: `LedgerError.usage` if the text is no id that Apple gives; `.configuration` if a
   ///   trust root is unusable.
   init(
     _ id: String, _ configuration: Configuration, _ cancellation: Cancellation
-  ) throws(CommandError) {
+  ) throws(LedgerError) {
     let isPlain = id.utf8.allSatisfy {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || Self.isLetter($0)
     }
@@ -46,8 +46,7 @@ struct AppStoreSearch {
     kind = id.utf8.contains(where: Self.isLetter) ? .order : .transaction
     self.configuration = configuration
     self.cancellation = cancellation
-    proof = try mapError(
-      CommandError.configuration, try NotificationProof(configuration.trustRoots))
+    proof = try NotificationProof(configuration.trustRoots)
   }
 
   private static func isLetter(_ byte: UInt8) -> Bool {
@@ -60,9 +59,9 @@ struct AppStoreSearch {
   ///   - app: the only bundle id to ask about; nil for all.
   ///   - environment: the only environment to ask in; nil for all.
   /// - Returns: in the order of keys; empty if Apple does not know the id.
-  /// - Throws: `CommandError.usage` if nothing can be asked, `.unavailable` if Apple could not be
-  ///   asked, `.findings` for an answer that Apple did not sign, `.interrupted`.
-  func run(app: String?, environment: Environment?) throws(CommandError) -> [Found] {
+  /// - Throws: `LedgerError.usage` if nothing can be asked, `.unavailable` if Apple could not be
+  ///   asked, `.findings` for an answer that Apple did not sign, `.stopped`.
+  func run(app: String?, environment: Environment?) throws(LedgerError) -> [Found] {
     var refused: AppStoreError?
     for account in try accounts(app, environment) {
       let client = try AppStoreAccounts.client(account, .interactive, cancellation)
@@ -71,7 +70,7 @@ struct AppStoreSearch {
       case .success(let texts): return try found(texts, account)
       case .failure(let error):
         switch error.reason {
-        case .cancelled: throw .interrupted("stopped")
+        case .cancelled: throw .stopped("stopped")
         // Also an app that was never released, in Production. Another app may know the id.
         case .unauthorized: refused = refused ?? error
         default: throw .unavailable("\(error)")
@@ -88,7 +87,7 @@ struct AppStoreSearch {
   /// Who is asked.
   private func accounts(
     _ bundleId: String?, _ environment: Environment?
-  ) throws(CommandError) -> [AppStoreAccount] {
+  ) throws(LedgerError) -> [AppStoreAccount] {
     if kind == .order, environment == .sandbox {
       throw .usage("Apple looks up order ids in Production alone")
     }
@@ -140,12 +139,12 @@ struct AppStoreSearch {
 
   private func found(
     _ texts: [String], _ account: AppStoreAccount
-  ) throws(CommandError) -> [Found] {
+  ) throws(LedgerError) -> [Found] {
     var found: [StreamKey: Found] = [:]
     for text in texts {
       let signed = try mapError(
         { (refusal: Refusal) in
-          CommandError.findings(
+          LedgerError.findings(
             "\(account.bundleId) in \(account.environment): an answer is not proven to be signed "
               + "by Apple (\(refusal.code)); check appStore and trustRoots in the configuration")
         }, try proof.transaction(Array(text.utf8), at: Clock.now()))

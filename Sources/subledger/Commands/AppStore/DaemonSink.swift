@@ -1,4 +1,5 @@
 import Ledger
+import Platform
 import Recovery
 import Store
 import StrictJSON
@@ -9,22 +10,18 @@ struct DaemonSink: RecoverySink {
 
   init(_ folder: DataFolder) { self.folder = folder }
 
-  /// - Throws: `RecoveryError.unavailable` if the daemon does not answer.
-  func submit(_ payloads: [String]) throws(RecoveryError) -> [Disposition] {
+  /// - Throws: `LedgerError.unavailable` if the daemon does not answer.
+  func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition] {
     // A new connection each time: between two pages the daemon may close an idle one.
     guard let daemon = ControlClient(folder) else {
       throw .unavailable("the daemon has ended; run this again")
     }
     let body = Array(payloads.map(RecoveryLine.make).joined(separator: [0x0A]))
-    do throws(CommandError) {
-      let answer = try daemon.post("/control/ingest?skip_bad", body)
-      if answer.status == 503 { return payloads.map { _ in .unavailable("overload") } }
-      guard answer.status == 200, let list = answer.body["outcomes"],
-        let outcomes = BatchReceive.dispositions(list)
-      else { throw .unavailable("the daemon did not accept the notifications; try again") }
-      return outcomes
-    } catch {
-      throw .unavailable(error.text)
-    }
+    let answer = try daemon.post("/control/ingest?skip_bad", body)
+    if answer.status == 503 { return payloads.map { _ in .unavailable("overload") } }
+    guard answer.status == 200, let list = answer.body["outcomes"],
+      let outcomes = BatchReceive.dispositions(list)
+    else { throw .unavailable("the daemon did not accept the notifications; try again") }
+    return outcomes
   }
 }

@@ -15,7 +15,7 @@ enum ImportCommand {
   /// Bytes of a file of ids.
   private static let mostBytes = 1 << 30
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let path = try arguments.operand("a file of transaction ids")
     let file = try read(path, arguments)
     let configuration = try arguments.configuration()
@@ -28,7 +28,7 @@ enum ImportCommand {
     let journal = try LineJournal(folder, configuration)
     defer { journal.ledger?.stop() }
     let progress = try mapError(
-      { (error: LedgerError) in CommandError.unavailable(error.detail) },
+      { (error: LedgerError) in LedgerError.unavailable(error.detail) },
       try ImportProgress(folder, file.ids))
     if !progress.done.isEmpty {
       Terminal.error("subledger import: \(CountText.of(progress.done.count, "ids")) done already")
@@ -41,17 +41,16 @@ enum ImportCommand {
       ledger.waitForProjection { cancellation.isRequested }
     }
     report.invalid = file.invalid
-    report.customers = try mapError(
-      CommandError.store, try JournalReader.open(folder).streamCount(through: .max))
+    report.customers = try JournalReader.open(folder).streamCount(through: .max)
     Terminal.print(report.json, or: text(report), arguments)
     return try code(of: report)
   }
 
   private static func read(
     _ path: String, _ arguments: Arguments
-  ) throws(CommandError) -> IdentifierFile {
+  ) throws(LedgerError) -> IdentifierFile {
     let bytes = try mapError(
-      { (error: LedgerError) in CommandError.unavailable(error.detail) },
+      { (error: LedgerError) in LedgerError.unavailable(error.detail) },
       try DurableFile.read(path, limit: mostBytes))
     let column: IdentifierFile.Column =
       switch arguments["--column"] {
@@ -60,7 +59,7 @@ enum ImportCommand {
       }
     let file = try mapError(
       { (_: IdentifierFile.Fault) in
-        CommandError.usage("the first line has no column '\(arguments["--column"] ?? "")'")
+        LedgerError.usage("the first line has no column '\(arguments["--column"] ?? "")'")
       }, try IdentifierFile(String(decoding: bytes, as: UTF8.self), column))
     guard !file.ids.isEmpty else {
       throw .usage(
@@ -70,7 +69,7 @@ enum ImportCommand {
     return file
   }
 
-  private static func code(of report: ImportReport) throws(CommandError) -> ExitCode {
+  private static func code(of report: ImportReport) throws(LedgerError) -> ExitCode {
     if let failure = report.failure { throw .unavailable("\(failure); run it again to go on") }
     if report.isCancelled {
       Terminal.error("subledger import: stopped; run it again to go on")

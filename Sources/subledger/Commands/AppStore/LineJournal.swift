@@ -1,4 +1,5 @@
 import Ledger
+import Platform
 import Store
 
 /// Journals lines of NDJSON: in the daemon that runs on the folder, else in this process.
@@ -9,8 +10,8 @@ struct LineJournal {
   /// Nil while a daemon has the folder.
   let ledger: Ledger?
 
-  /// - Throws: `CommandError.store` if the folder cannot be opened.
-  init(_ folder: DataFolder, _ configuration: Configuration) throws(CommandError) {
+  /// - Throws: what the store throws if the folder cannot be opened.
+  init(_ folder: DataFolder, _ configuration: Configuration) throws(LedgerError) {
     (self.folder, self.configuration) = (folder, configuration)
     receiver = try StandaloneLedger.receiver(configuration)
     ledger =
@@ -19,8 +20,8 @@ struct LineJournal {
 
   /// Journals any number of lines, in batches.
   ///
-  /// - Throws: `CommandError.unavailable` if nothing can be journaled.
-  func submit(_ lines: [[UInt8]]) throws(CommandError) -> [Disposition] {
+  /// - Throws: `LedgerError.unavailable` if nothing can be journaled.
+  func submit(_ lines: [[UInt8]]) throws(LedgerError) -> [Disposition] {
     var dispositions: [Disposition] = []
     for start in stride(from: 0, to: lines.count, by: BatchReceive.maximumLines) {
       let end = min(lines.count, start + BatchReceive.maximumLines)
@@ -29,7 +30,7 @@ struct LineJournal {
     return dispositions
   }
 
-  private func submit(batch lines: [[UInt8]]) throws(CommandError) -> [Disposition] {
+  private func submit(batch lines: [[UInt8]]) throws(LedgerError) -> [Disposition] {
     let dispositions: [Disposition]
     if let ledger {
       dispositions = try IngestCommand.receive(lines, true, receiver, ledger, configuration)

@@ -10,13 +10,11 @@ enum LookupCommand {
     .init("--app", "ID", "ask only about the app with this bundle id"), .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let id = try arguments.operand("an order id, a transaction id or an app transaction id")
     let environment = try arguments.environment()
     let configuration = try arguments.configuration()
-    let reader = try mapError(
-      CommandError.store,
-      try JournalReader.open(arguments.folder(configuration)))
+    let reader = try JournalReader.open(arguments.folder(configuration))
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
     let search = try AppStoreSearch(id, configuration, cancellation)
@@ -26,10 +24,8 @@ enum LookupCommand {
     }
     var isComplete = true
     for entry in found {
-      let streams = try mapError(
-        CommandError.store,
-        try reader.streams(
-          withOriginalTransactionId: entry.key.originalTransactionId))
+      let streams = try reader.streams(
+        withOriginalTransactionId: entry.key.originalTransactionId)
       let isJournaled = streams.contains(entry.key)
       isComplete = isComplete && isJournaled
       let command = isJournaled ? history(of: entry.key, among: streams, arguments) : nil

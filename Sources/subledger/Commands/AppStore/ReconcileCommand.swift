@@ -19,7 +19,7 @@ enum ReconcileCommand {
   /// A customer, and where Apple is asked about it.
   private typealias Customer = (stream: StreamKey, account: AppStoreAccount)
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let isList = arguments.has("--due") || arguments.has("--all")
     if isList {
       try arguments.requireNoOperand()
@@ -37,7 +37,7 @@ enum ReconcileCommand {
     defer { journal.ledger?.stop() }
     journal.ledger?.waitForProjection { cancellation.isRequested }
     let durations = configuration.nonRenewingDurations
-    let reader = try mapError(CommandError.store, try LedgerReader(folder, durations: durations))
+    let reader = try LedgerReader(folder, durations: durations)
     var report = Report()
     let customers =
       isList
@@ -67,24 +67,9 @@ enum ReconcileCommand {
   /// - Returns: nil if Apple does not know the customer.
   private static func compare(
     _ customer: Customer, _ reconciler: Reconciler, _ journal: LineJournal
-  ) throws(CommandError) -> Reconciliation? {
-    try mapError(
-      commandError,
-      in: { () throws(Reconciler.Failure) in
-        try reconciler.compare(customer.stream, customer.account, at: Clock.now()) {
-          (lines) throws(Reconciler.Failure) in
-          try mapError(
-            { (error: CommandError) in Reconciler.Failure.unjournaled(error.text) },
-            try journal.submit(lines))
-        }
-      })
-  }
-
-  private static func commandError(_ failure: Reconciler.Failure) -> CommandError {
-    switch failure {
-    case .appStore(let error) where error.reason == .cancelled: .interrupted("stopped")
-    case .read(let failure): .read(failure)
-    case .appStore, .client, .unjournaled: .unavailable(failure.description)
+  ) throws(LedgerError) -> Reconciliation? {
+    try reconciler.compare(customer.stream, customer.account, at: Clock.now()) {
+      (lines) throws(LedgerError) in try journal.submit(lines)
     }
   }
 
@@ -93,7 +78,7 @@ enum ReconcileCommand {
   private static func listed(
     _ accounts: [AppStoreAccount], _ reader: LedgerReader, isDue: Bool,
     _ configuration: Configuration
-  ) throws(CommandError) -> [Customer] {
+  ) throws(LedgerError) -> [Customer] {
     var customers: [Customer] = []
     let now = Clock.now()
     for account in accounts {
@@ -101,7 +86,7 @@ enum ReconcileCommand {
       let wait = configuration.apps[account.bundleId]?.appStore?.reconcileAfter ?? 0
       var pages = CustomerPages(
         account.environment, bundleId: account.bundleId, endedBefore: isDue ? now - wait : nil)
-      while let page = try mapError(CommandError.read, try pages.next(reader, at: now)) {
+      while let page = try pages.next(reader, at: now) {
         customers += page.map { ($0, account) }
       }
     }
@@ -111,11 +96,10 @@ enum ReconcileCommand {
   /// The customers with these original transaction ids. Those that cannot be compared are printed.
   private static func named(
     _ ids: [String], _ accounts: [AppStoreAccount], _ reader: LedgerReader, _ report: inout Report
-  ) throws(CommandError) -> [Customer] {
+  ) throws(LedgerError) -> [Customer] {
     var customers: [Customer] = []
     for id in ids {
-      let streams = try mapError(
-        CommandError.store, try reader.journal.streams(withOriginalTransactionId: id))
+      let streams = try reader.journal.streams(withOriginalTransactionId: id)
       let found = streams.compactMap { stream -> Customer? in
         accounts.first {
           $0.bundleId == stream.bundleId && $0.environment == stream.environment

@@ -15,7 +15,7 @@ enum RecoverCommand {
     .init("--dry-run", "ask and report, and journal nothing"), .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     let configuration = try arguments.configuration()
     let (since, until) = try times(arguments)
@@ -32,22 +32,21 @@ enum RecoverCommand {
     let ledger = isDry || daemon != nil ? nil : try StandaloneLedger.start(folder, configuration)
     defer { ledger?.stop() }
     let receiver = try StandaloneLedger.receiver(configuration)
-    let report = try mapError(CommandError.store) { () throws(LedgerError) in
-      let journal = try JournalReader.open(folder, isPassing: true)
-      let sink: any RecoverySink =
-        if let ledger {
-          LedgerSink(ledger, receiver, bodyLimit: configuration.bodyLimit)
-        } else if isDry {
-          DryRunSink(journal, receiver)
-        } else {
-          DaemonSink(folder)
-        }
-      let plan = RecoveryPlan(
-        since: since, until: until, startedAt: Clock.now(), startSeq: try journal.head().seq)
-      let scope = "\(arguments["--app"] ?? "") \(arguments["--environment"] ?? "")"
-      let progress = isDry ? nil : try RecoveryProgress(folder, journal, plan, scope: scope)
-      return recover(accounts, progress?.plan ?? plan, journal, sink, progress, cancellation)
-    }
+    let journal = try JournalReader.open(folder, isPassing: true)
+    let sink: any RecoverySink =
+      if let ledger {
+        LedgerSink(ledger, receiver, bodyLimit: configuration.bodyLimit)
+      } else if isDry {
+        DryRunSink(journal, receiver)
+      } else {
+        DaemonSink(folder)
+      }
+    let plan = RecoveryPlan(
+      since: since, until: until, startedAt: Clock.now(), startSeq: try journal.head().seq)
+    let scope = "\(arguments["--app"] ?? "") \(arguments["--environment"] ?? "")"
+    let progress = isDry ? nil : try RecoveryProgress(folder, journal, plan, scope: scope)
+    let report = recover(
+      accounts, progress?.plan ?? plan, journal, sink, progress, cancellation)
     if let ledger, !cancellation.isRequested {
       ledger.waitForProjection { cancellation.isRequested }
     }
@@ -83,7 +82,7 @@ enum RecoverCommand {
     return report
   }
 
-  private static func code(of report: GapReport) throws(CommandError) -> ExitCode {
+  private static func code(of report: GapReport) throws(LedgerError) -> ExitCode {
     if report.isCancelled {
       Terminal.error("subledger recover: stopped; run it again to go on")
       return .interrupted
@@ -96,7 +95,7 @@ enum RecoverCommand {
 
   private static func times(
     _ arguments: Arguments
-  ) throws(CommandError) -> (since: Int64?, until: Int64?) {
+  ) throws(LedgerError) -> (since: Int64?, until: Int64?) {
     let (since, until) = (try arguments.time("--since"), try arguments.time("--until"))
     guard (since ?? 0) >= 0, (since ?? 0) < Clock.now() else {
       throw .usage("--since takes a time in the past")
@@ -106,10 +105,10 @@ enum RecoverCommand {
   }
 
   /// One recovery at a time, because each stores its progress.
-  private static func lock(_ folder: DataFolder) throws(CommandError) -> HeldLock {
-    try mapError(CommandError.store, try folder.create())
+  private static func lock(_ folder: DataFolder) throws(LedgerError) -> HeldLock {
+    try folder.create()
     let lock = try mapError(
-      { (error: LedgerError) in CommandError.unavailable(error.detail) },
+      { (error: LedgerError) in LedgerError.unavailable(error.detail) },
       try FolderLock.acquire(folder.recoveryLock))
     guard let lock else {
       throw .unavailable("another recover runs on this folder; wait until it ends")

@@ -19,26 +19,24 @@ struct TestNotification {
   private let timeout: Int64
   private let began = Clock.monotonicNanoseconds()
 
-  /// - Throws: `CommandError.configuration` if a trust root is unusable, `.store` if there is no
+  /// - Throws: `LedgerError.configuration` if a trust root is unusable, `.store` if there is no
   ///   journal, `.unavailable` when curl cannot be initialised.
   init(
     _ account: AppStoreAccount, _ folder: DataFolder, _ proof: NotificationProof,
     timeout: Int64, _ cancellation: Cancellation, show: @escaping (DoctorCheck) -> Void
-  ) throws(CommandError) {
+  ) throws(LedgerError) {
     var settings = ClientSettings()
     settings.totalMilliseconds = Int(min(timeout, 10_000))
     client = try AppStoreAccounts.client(account, .once, cancellation, settings)
-    journal = try mapError(CommandError.store) { () throws(LedgerError) in
-      try folder.requireJournal()
-      return try JournalReader.open(folder)
-    }
+    try folder.requireJournal()
+    journal = try JournalReader.open(folder)
     (self.account, self.folder, self.proof) = (account, folder, proof)
     (self.timeout, self.cancellation, self.show) = (timeout, cancellation, show)
   }
 
-  /// - Throws: `CommandError.unavailable` if Apple could not be asked or did not tell in time,
-  ///   `.interrupted`, `.store`.
-  func follow() throws(CommandError) -> TestReport {
+  /// - Throws: `LedgerError.unavailable` if Apple could not be asked or did not tell in time,
+  ///   `.stopped`, `.store`.
+  func follow() throws(LedgerError) -> TestReport {
     var report = TestReport(
       bundleId: account.bundleId, environment: account.environment, askedAt: Clock.now())
     let sent: SentNotification?
@@ -99,11 +97,11 @@ struct TestNotification {
 
   /// The failure that an error of Apple's names.
   ///
-  /// - Throws: `CommandError` for an error that may pass.
-  private static func failure(_ error: AppStoreError) throws(CommandError) -> TestReport.Failure {
+  /// - Throws: `LedgerError` for an error that may pass.
+  private static func failure(_ error: AppStoreError) throws(LedgerError) -> TestReport.Failure {
     var leg = TestReport.Leg.request
     switch error.reason {
-    case .cancelled: throw .interrupted("stopped")
+    case .cancelled: throw .stopped("stopped")
     case .unauthorized, .signing: break
     case .code(.serverNotificationURLNotFound): leg = .url
     case .code(let code) where code.action == .report: break
@@ -113,13 +111,12 @@ struct TestNotification {
     return TestReport.Failure(leg: leg, what: error.what, next: error.next)
   }
 
-  private func timeIsOver(_ report: TestReport) throws(CommandError) -> CommandError {
+  private func timeIsOver(_ report: TestReport) throws(LedgerError) -> LedgerError {
     var filter = EventFilter()
     filter.notificationTypes = ["TEST"]
     (filter.environment, filter.bundleId) = (report.environment, report.bundleId)
     filter.received = report.askedAt...Int64.max
-    let seen = try mapError(
-      CommandError.store, try journal.events(matching: filter, after: 0, limit: 1))
+    let seen = try journal.events(matching: filter, after: 0, limit: 1)
     let arrived =
       seen.first.map { "a TEST of this app was journaled meanwhile, seq \($0.seq)" }
       ?? "no TEST of this app was journaled meanwhile"
@@ -133,7 +130,7 @@ struct TestNotification {
   /// Proves what Apple says it sent, finds it here, and names the leg that failed.
   private func find(
     _ sent: SentNotification, _ report: inout TestReport
-  ) throws(CommandError) {
+  ) throws(LedgerError) {
     do throws(Refusal) {
       report.notificationUUID = try proven(sent)
     } catch {
@@ -145,10 +142,9 @@ struct TestNotification {
       return
     }
     guard let uuid = report.notificationUUID else { return }
-    try mapError(CommandError.store) { () throws(LedgerError) in
-      report.journaled = try journal.event(notificationUUID: uuid)
-        .map { ($0.seq, $0.receivedAt) }
-      guard report.journaled == nil else { return }
+    report.journaled = try journal.event(notificationUUID: uuid)
+      .map { ($0.seq, $0.receivedAt) }
+    if report.journaled == nil {
       report.quarantined = try quarantined(uuid, since: report.askedAt)
     }
     report.failure = report.judged(isServed: (try? folder.isLocked()) ?? false)

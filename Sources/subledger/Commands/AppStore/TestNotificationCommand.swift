@@ -10,15 +10,14 @@ enum TestNotificationCommand {
     .init("--timeout", "SECONDS", "how long to wait for Apple's first attempt (60)"), .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     let seconds = try arguments.number("--timeout", 1...3600) ?? 60
     let configuration = try arguments.configuration()
     let account = try AppStoreAccounts(
       configuration, app: arguments["--app"], environment: try arguments.environment()
     ).only()
-    let proof = try mapError(
-      CommandError.configuration, try NotificationProof(configuration.trustRoots))
+    let proof = try NotificationProof(configuration.trustRoots)
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
     let test = try TestNotification(

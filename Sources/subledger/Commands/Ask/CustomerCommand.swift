@@ -17,7 +17,7 @@ enum CustomerCommand {
 
   private static let kinds = IdKind.allCases.map(\.rawValue).joined(separator: ", ")
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let id = try arguments.operand("a customer's id")
     guard let kind = IdKind(rawValue: arguments["--by"] ?? IdKind.appAccountToken.rawValue) else {
       throw .usage("--by takes one of \(kinds)")
@@ -31,12 +31,10 @@ enum CustomerCommand {
     let configuration = try arguments.configuration()
     let reader = try QueryOptions.reader(configuration)
     let apps = configuration.apps.keys.filter { bundleId ?? $0 == $0 }
-    let customer = try mapError(
-      CommandError.read,
-      try reader.customer(
-        LedgerReader.CustomerQuestion(
-          id, kind, environment, bundleId: bundleId, configuration.entitlements,
-          names: configuration.entitlements.names(in: apps)), question))
+    let customer = try reader.customer(
+      LedgerReader.CustomerQuestion(
+        id, kind, environment, bundleId: bundleId, configuration.entitlements,
+        names: configuration.entitlements.names(in: apps)), question)
     Terminal.print(customer.json, or: text(customer), arguments)
     return customer.isKnown ? .good : .findings
   }

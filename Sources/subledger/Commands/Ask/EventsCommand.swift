@@ -24,32 +24,25 @@ enum EventsCommand {
   /// Events that are read at once.
   private static let pageSize: Int64 = 500
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     let filter = try filter(arguments)
     var remaining = try arguments.number("--limit", 1...1_000_000_000) ?? .max
     var last = try arguments.number("--after", 0...Int64.max) ?? 0
     let folder = try arguments.readableFolder()
-    let isUnknown = try mapError(CommandError.store) { () throws(LedgerError) in
-      try tellUnknown(filter, JournalReader.open(folder))
-    }
+    let isUnknown = try tellUnknown(filter, JournalReader.open(folder))
     let cancellation = Cancellation()
     let interruption = Interruption.started(cancellation)
     var table = QueryTable(["seq", "received", "type", "environment", "original transaction id"])
     var hasPrinted = false
     var end: Int64 = 0
     while !interruption.isRequested {
-      let (head, page) = try mapError(CommandError.store) { () throws(LedgerError) in
-        // Opened for each page, because a daemon may have been started on the folder meanwhile.
-        let journal = try JournalReader.open(folder)
-        // First: what is read then reaches as far at least.
-        let head = try journal.head()
-        return (
-          head,
-          try journal.events(
-            matching: filter, after: last, limit: Int(min(remaining, pageSize)))
-        )
-      }
+      // Opened for each page, because a daemon may have been started on the folder meanwhile.
+      let journal = try JournalReader.open(folder)
+      // First: what is read then reaches as far at least.
+      let head = try journal.head()
+      let page = try journal.events(
+        matching: filter, after: last, limit: Int(min(remaining, pageSize)))
       guard head.seq >= end else {
         throw .unavailable(
           "the journal was replaced by one that ends at seq \(head.seq), before \(end)")
@@ -91,7 +84,7 @@ enum EventsCommand {
     if answer?.status != 200 { cancellation.wait(milliseconds: 250) }
   }
 
-  private static func filter(_ arguments: Arguments) throws(CommandError) -> EventFilter {
+  private static func filter(_ arguments: Arguments) throws(LedgerError) -> EventFilter {
     var filter = EventFilter()
     filter.notificationTypes = arguments["--type"].map { [$0] } ?? []
     filter.subtype = arguments["--subtype"]

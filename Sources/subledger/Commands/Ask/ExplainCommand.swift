@@ -8,20 +8,18 @@ enum ExplainCommand {
   static let flags: [Command.Flag] =
     [.environment, .bundle, .asOf, .knownAt] + TimelineFilter.flags("fields") + [.json]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let id = try arguments.operand("an original transaction id")
     let question = try QueryOptions.question(arguments)
     let environment = try arguments.environment() ?? .production
     let reader = try QueryOptions.reader(about: id, question, arguments)
-    func explanation(_ environment: Environment) throws(CommandError) -> Explanation? {
-      try mapError(
-        CommandError.read,
-        try reader.explain(
-          id, environment: environment, bundleId: arguments["--bundle-id"], question))
+    func explanation(_ environment: Environment) throws(LedgerError) -> Explanation? {
+      try reader.explain(
+        id, environment: environment, bundleId: arguments["--bundle-id"], question)
     }
     guard let explanation = try explanation(environment) else {
       throw try QueryOptions.absent("entitlement", in: environment, arguments) {
-        (other) throws(CommandError) in try explanation(other) != nil
+        (other) throws(LedgerError) in try explanation(other) != nil
       }
     }
     let filter = try TimelineFilter(arguments)

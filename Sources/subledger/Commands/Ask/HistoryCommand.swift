@@ -10,21 +10,19 @@ enum HistoryCommand {
     + TimelineFilter.flags("entries")
     + [.init("--raw", "add what Apple's notifications say, decoded"), .json]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let id = try arguments.operand("an original transaction id")
     let question = try QueryOptions.question(arguments)
     let environment = try arguments.environment() ?? .production
     let reader = try QueryOptions.reader(about: id, question, arguments)
-    func history(_ environment: Environment) throws(CommandError) -> History? {
-      try mapError(
-        CommandError.read,
-        try reader.history(
-          id, environment: environment, bundleId: arguments["--bundle-id"], question,
-          isRaw: arguments.has("--raw")))
+    func history(_ environment: Environment) throws(LedgerError) -> History? {
+      try reader.history(
+        id, environment: environment, bundleId: arguments["--bundle-id"], question,
+        isRaw: arguments.has("--raw"))
     }
     guard let history = try history(environment) else {
       throw try QueryOptions.absent("history", in: environment, arguments) {
-        (other) throws(CommandError) in try history(other) != nil
+        (other) throws(LedgerError) in try history(other) != nil
       }
     }
     let items = try TimelineFilter(arguments).selected(from: history.items)

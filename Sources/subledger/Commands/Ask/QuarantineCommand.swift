@@ -12,7 +12,7 @@ enum QuarantineCommand {
     .init("--limit", "N", "list at most N (100)"), .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let filter = QuarantineFilter(
       reason: arguments.values["--reason"], bundleId: arguments.values["--app"])
     let hasFilter = filter.reason != nil || filter.bundleId != nil
@@ -33,13 +33,12 @@ enum QuarantineCommand {
 
   private static func list(
     _ filter: QuarantineFilter, _ arguments: Arguments
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     let limit = Int(try arguments.number("--limit", 1...1_000_000) ?? 100)
     let folder = try arguments.readableFolder()
-    let (items, counts) = try mapError(CommandError.store) { () throws(LedgerError) in
-      let journal = try JournalReader.open(folder)
-      return (try journal.quarantined(limit: limit, filter), try journal.quarantineCounts())
-    }
+    let journal = try JournalReader.open(folder)
+    let items = try journal.quarantined(limit: limit, filter)
+    let counts = try journal.quarantineCounts()
     guard !arguments.has("--json") else {
       for item in items { Terminal.print(json(item)) }
       return .good
@@ -85,11 +84,11 @@ enum QuarantineCommand {
 
   private static func admit(
     _ chosen: Chosen, _ arguments: Arguments
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
     var report = AdmissionReport()
     let isStopped = try forEachBatch(chosen, "quarantine admit", arguments) {
-      (ids, writer) throws(CommandError) in
+      (ids, writer) throws(LedgerError) in
       try report.add(try writer.admit(ids, configuration))
     }
     if case .one(let id) = chosen { try report.requireAdmitted(id) }
@@ -100,10 +99,10 @@ enum QuarantineCommand {
 
   private static func drop(
     _ chosen: Chosen, _ arguments: Arguments
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     var count = 0
     let isStopped = try forEachBatch(chosen, "quarantine drop", arguments) {
-      (ids, writer) throws(CommandError) in
+      (ids, writer) throws(LedgerError) in
       count += try writer.drop(ids)
     }
     if let id = chosen.id, count == 0 { throw absent(id) }
@@ -118,8 +117,8 @@ enum QuarantineCommand {
   /// - Returns: whether it was stopped.
   private static func forEachBatch(
     _ chosen: Chosen, _ task: String, _ arguments: Arguments,
-    _ body: ([Int64], QuarantineWriter) throws(CommandError) -> Void
-  ) throws(CommandError) -> Bool {
+    _ body: ([Int64], QuarantineWriter) throws(LedgerError) -> Void
+  ) throws(LedgerError) -> Bool {
     let folder = try arguments.journalFolder()
     let writer = try QuarantineWriter(folder, try arguments.configuration())
     defer { writer.stop() }
@@ -131,10 +130,8 @@ enum QuarantineCommand {
     let progress = ProgressReporter(task)
     var (last, count): (Int64, Int64) = (0, 0)
     while !interruption.isRequested {
-      let ids = try mapError(CommandError.store) { () throws(LedgerError) in
-        try JournalReader.open(folder)
-          .quarantinedIds(after: last, limit: Quarantine.batchLimit, filter)
-      }
+      let ids = try JournalReader.open(folder)
+        .quarantinedIds(after: last, limit: Quarantine.batchLimit, filter)
       guard let greatest = ids.last else { return false }
       try body(ids, writer)
       (last, count) = (greatest, count + Int64(ids.count))
@@ -143,7 +140,7 @@ enum QuarantineCommand {
     return true
   }
 
-  fileprivate static func absent(_ id: Int64) -> CommandError {
+  fileprivate static func absent(_ id: Int64) -> LedgerError {
     .findings("there is no \(id) in quarantine; see: subledger quarantine list")
   }
 }
@@ -167,7 +164,7 @@ private struct AdmissionReport {
   /// The number of those that were refused again, by code.
   private(set) var refused: [String: Int] = [:]
 
-  mutating func add(_ dispositions: [Disposition]) throws(CommandError) {
+  mutating func add(_ dispositions: [Disposition]) throws(LedgerError) {
     for disposition in dispositions {
       switch disposition {
       case .accepted(let seq): accepted.append(seq)
@@ -191,7 +188,7 @@ private struct AdmissionReport {
   var isWhole: Bool { refused.isEmpty && conflicts == 0 && withoutPurchases == 0 }
 
   /// - Throws: why the one notification is not in the journal.
-  func requireAdmitted(_ id: Int64) throws(CommandError) {
+  func requireAdmitted(_ id: Int64) throws(LedgerError) {
     if let code = refused.keys.first { throw .findings("refused again: \(code)") }
     guard conflicts == 0 else {
       throw .findings(

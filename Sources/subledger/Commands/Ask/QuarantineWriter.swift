@@ -12,8 +12,8 @@ final class QuarantineWriter {
 
   private let way: Way
 
-  /// - Throws: `CommandError.store` if the folder cannot be opened.
-  init(_ folder: DataFolder, _ configuration: Configuration) throws(CommandError) {
+  /// - Throws: what the store throws if the folder cannot be opened.
+  init(_ folder: DataFolder, _ configuration: Configuration) throws(LedgerError) {
     if let daemon = ControlClient(folder) {
       way = .daemon(daemon)
     } else {
@@ -30,7 +30,7 @@ final class QuarantineWriter {
   /// - Returns: what became of each.
   func admit(
     _ ids: [Int64], _ configuration: Configuration
-  ) throws(CommandError) -> [Disposition] {
+  ) throws(LedgerError) -> [Disposition] {
     switch way {
     case .daemon(let daemon):
       let answer = try daemon.post("/control/quarantine/admit", Self.body(ids))
@@ -41,11 +41,9 @@ final class QuarantineWriter {
     case .standalone(let ledger):
       let receiver = try StandaloneLedger.receiver(configuration)
       let done = BoundedQueue<[Disposition]>(capacity: 1)
-      try mapError(
-        CommandError.store,
-        try Quarantine.admit(ids, receiver: receiver, ledger: ledger, at: Clock.now()) {
-          _ = done.enqueue($0)
-        })
+      try Quarantine.admit(ids, receiver: receiver, ledger: ledger, at: Clock.now()) {
+        _ = done.enqueue($0)
+      }
       guard let dispositions = done.dequeueAll()?.first else { throw Self.notDone }
       return dispositions
     }
@@ -54,7 +52,7 @@ final class QuarantineWriter {
   /// Drops at most `Quarantine.batchLimit` notifications.
   ///
   /// - Returns: how many of them there were.
-  func drop(_ ids: [Int64]) throws(CommandError) -> Int {
+  func drop(_ ids: [Int64]) throws(LedgerError) -> Int {
     switch way {
     case .daemon(let daemon):
       let answer = try daemon.post("/control/quarantine/drop", Self.body(ids))
@@ -74,6 +72,6 @@ final class QuarantineWriter {
     Array(ids.map { "\($0)" }.joined(separator: "\n").utf8)
   }
 
-  private static let notDone = CommandError.unavailable(
+  private static let notDone = LedgerError.unavailable(
     "the journal could not be written; try again")
 }

@@ -13,7 +13,7 @@ enum QueryCommand {
   /// The longest SQL that is read from standard input, in bytes.
   private static let maximumSQL = 1 << 20
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     guard !arguments.has("--json") || !arguments.has("--csv") else {
       throw .usage("choose one of --json and --csv")
     }
@@ -30,33 +30,30 @@ enum QueryCommand {
     let folder = try arguments.readableFolder()
     let limit = QueryLimit(
       seconds: seconds, isInterrupted: { cancellation.isRequested }, onOverrun: exit)
-    try mapError(
-      CommandError.store, try limit.start())
+    try limit.start()
     defer { limit.end() }
     QueryReader.limitMemory()
-    let reader = try mapError(CommandError.store, try QueryReader.open(folder))
-    let query = try mapError(CommandError.query, try reader.prepare(sql))
+    let reader = try QueryReader.open(folder)
+    let query = try reader.prepare(sql)
     try print(query, limit, arguments)
     return .good
   }
 
   /// Ends the process: an instruction of SQLite takes long, or the output is not read.
   @Sendable
-  private static func exit(_ error: QueryError) {
+  private static func exit(_ error: LedgerError) {
     Terminal.errorUnlessBlocked("subledger query: \(error)")
     _exit(ExitCode.unavailable.rawValue)
   }
 
   private static func sql(
     _ operand: String, _ cancellation: Cancellation
-  ) throws(CommandError) -> String {
+  ) throws(LedgerError) -> String {
     guard operand == "-" else { return operand }
     var bytes: [UInt8] = []
-    try mapError(CommandError.store) { () throws(LedgerError) in
-      let input = try LineReader(
-        path: "-", maximum: maximumSQL, cancellation: cancellation)
-      while bytes.count <= maximumSQL, let line = try input.next() { bytes += line + [0x0A] }
-    }
+    let input = try LineReader(
+      path: "-", maximum: maximumSQL, cancellation: cancellation)
+    while bytes.count <= maximumSQL, let line = try input.next() { bytes += line + [0x0A] }
     guard bytes.count <= maximumSQL else { throw .usage("SQL has at most \(maximumSQL) bytes") }
     return String(decoding: bytes, as: UTF8.self)
   }
@@ -66,23 +63,21 @@ enum QueryCommand {
   /// Prints all rows that were read, also when the query fails later.
   private static func print(
     _ query: Query, _ limit: QueryLimit, _ arguments: Arguments
-  ) throws(CommandError) {
+  ) throws(LedgerError) {
     let format = try format(arguments, query.columns)
     guard var lines = format.map({ QueryLines($0, query.columns) }) else {
       return try printTable(query, limit)
     }
     defer { lines.flush() }
-    try mapError(CommandError.query) { () throws(QueryError) in
-      try query.run(limit) { row in
-        lines.add(row)
-        return true
-      }
+    try query.run(limit) { row in
+      lines.add(row)
+      return true
     }
   }
 
-  private static func printTable(_ query: Query, _ limit: QueryLimit) throws(CommandError) {
+  private static func printTable(_ query: Query, _ limit: QueryLimit) throws(LedgerError) {
     var table = QueryTable(query.columns)
-    try mapError(CommandError.query, try query.run(limit) { table.add($0) })
+    try query.run(limit) { table.add($0) }
     table.print()
     if table.isCut {
       Terminal.error("there are more rows than a table holds; --csv prints all of them")
@@ -92,7 +87,7 @@ enum QueryCommand {
   /// The format of lines; nil for a table.
   private static func format(
     _ arguments: Arguments, _ columns: [String]
-  ) throws(CommandError) -> QueryLines.Format? {
+  ) throws(LedgerError) -> QueryLines.Format? {
     if arguments.has("--csv") { return .csv }
     guard arguments.has("--json") else { return nil }
     for (index, name) in columns.enumerated() where columns[..<index].contains(name) {
@@ -103,7 +98,7 @@ enum QueryCommand {
 
   // MARK: Schema
 
-  private static func describe(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func describe(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let names = ["view", "column", "type", "meaning"]
     guard let format = try format(arguments, names) else {
       Terminal.print(schemaText)

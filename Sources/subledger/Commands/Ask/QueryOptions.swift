@@ -9,10 +9,10 @@ import StrictJSON
 enum QueryOptions {
   /// The moment that is asked about.
   ///
-  /// - Throws: `CommandError.usage` if a flag is not a time.
+  /// - Throws: `LedgerError.usage` if a flag is not a time.
   static func question(
     _ arguments: Arguments
-  ) throws(CommandError) -> LedgerReader.Question {
+  ) throws(LedgerError) -> LedgerReader.Question {
     LedgerReader.Question(
       asOf: try arguments.time("--as-of"), knownAt: try arguments.time("--known-at"),
       now: Clock.now())
@@ -20,35 +20,31 @@ enum QueryOptions {
 
   /// A reader of the configured data folder.
   ///
-  /// - Throws: `CommandError.configuration`, or `CommandError.store` if the folder has no journal
+  /// - Throws: `LedgerError.configuration`, or what the store throws if the folder has no journal
   ///   that can be read.
-  static func reader(_ configuration: Configuration) throws(CommandError) -> LedgerReader {
-    let reader = try mapError(
-      CommandError.store,
-      try LedgerReader(
-        DataFolder(path: configuration.data), durations: configuration.nonRenewingDurations))
-    reader.receipts = try mapError(
-      CommandError.configuration, try ReceiptProof(configuration.trustRoots))
+  static func reader(_ configuration: Configuration) throws(LedgerError) -> LedgerReader {
+    let reader = try LedgerReader(
+      DataFolder(path: configuration.data), durations: configuration.nonRenewingDurations)
+    reader.receipts = try ReceiptProof(configuration.trustRoots)
     return reader
   }
 
   /// A reader for questions about one original transaction id, also where the configuration is
   /// refused. Receipts are not proven then unless the roots are known.
   ///
-  /// - Throws: as `reader(_:)`; `CommandError.configuration` where the answer may depend on a
+  /// - Throws: as `reader(_:)`; `LedgerError.configuration` where the answer may depend on a
   ///   duration that is not known.
   static func reader(
     about id: String, _ question: LedgerReader.Question, _ arguments: Arguments
-  ) throws(CommandError) -> LedgerReader {
+  ) throws(LedgerError) -> LedgerReader {
     let readable = try arguments.readable([.data])
     let reader = try reader(readable.configuration)
     if readable.missing.contains(.trustRoots) { reader.receipts = nil }
     guard readable.missing.contains(.nonRenewingDurations) else { return reader }
-    if try mapError(CommandError.read, try reader.mayLast(id, question)) {
+    if try reader.mayLast(id, question) {
       throw .configuration(
-        ConfigurationError(
-          "this purchase has no end of its own, and nonRenewingDurations could not be read",
-          next: "correct the configuration: without it the answer could be wrong"))
+        "this purchase has no end of its own, and nonRenewingDurations could not be read",
+        next: "correct the configuration: without it the answer could be wrong")
     }
     return reader
   }
@@ -61,8 +57,8 @@ enum QueryOptions {
   ///   - isIn: whether an environment has it.
   static func absent(
     _ what: String, in environment: Environment, _ arguments: Arguments,
-    _ isIn: (Environment) throws(CommandError) -> Bool
-  ) throws(CommandError) -> CommandError {
+    _ isIn: (Environment) throws(LedgerError) -> Bool
+  ) throws(LedgerError) -> LedgerError {
     for other in Environment.all where other != environment {
       guard try isIn(other) else { continue }
       return .findings(

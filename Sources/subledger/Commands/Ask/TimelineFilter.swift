@@ -1,3 +1,4 @@
+import Platform
 import Queries
 import Store
 
@@ -14,8 +15,8 @@ struct TimelineFilter {
     ]
   }
 
-  /// - Throws: `CommandError.usage` if a flag has no time or no number.
-  init(_ arguments: Arguments) throws(CommandError) {
+  /// - Throws: `LedgerError.usage` if a flag has no time or no number.
+  init(_ arguments: Arguments) throws(LedgerError) {
     since = try arguments.time("--since")
     limit = Int(try arguments.number("--limit", 1...1_000_000_000) ?? 1_000_000_000)
   }

@@ -10,7 +10,7 @@ enum BackupCommand {
     .init("--check", "check the backup FOLDER instead of making one; changes nothing"), .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     // A daemon that runs on the same machine goes first.
     Niceness.background.apply()
     let path = try arguments.operand("the folder of the backup")
@@ -19,16 +19,16 @@ enum BackupCommand {
 
   private static func make(
     _ path: String, _ arguments: Arguments
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     let folder = try arguments.readableFolder()
     let observer = BackupObserver("backup")
     let manifest: BackupManifest
-    do throws(BackupError) {
+    do throws(LedgerError) {
       manifest = try Backup.run(
         folder, to: path, program: Subledger.version, now: Clock.now(),
         threads: ProcessLimits.processors, progress: observer.shouldContinue)
     } catch {
-      throw CommandError(error, next: "no backup was made; see: subledger verify")
+      throw failure(error, next: "no backup was made; see: subledger verify")
     }
     observer.finish(manifest.head.seq)
     show(manifest, path, arguments)
@@ -37,14 +37,14 @@ enum BackupCommand {
 
   private static func check(
     _ path: String, _ arguments: Arguments
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     let observer = BackupObserver("check")
     let report: BackupReport
-    do throws(BackupError) {
+    do throws(LedgerError) {
       report = try BackupCheck.run(
         path, threads: ProcessLimits.processors, progress: observer.shouldContinue)
     } catch {
-      throw CommandError(error, next: "name the folder that backup made, or use an older one")
+      throw failure(error, next: "name the folder that backup made, or use an older one")
     }
     observer.finish(report.events)
     if arguments.has("--json") {
@@ -52,7 +52,7 @@ enum BackupCommand {
     } else if let manifest = report.manifest, report.findingCount == 0 {
       show(manifest, path, arguments)
     } else {
-      Terminal.print(text(report.findings, report.findingCount))
+      Terminal.print(Finding.text(report.findings, report.findingCount))
       Terminal.print("the backup has changed since it was made; use an older one")
     }
     return report.findingCount == 0 ? .good : .findings
@@ -76,12 +76,13 @@ enum BackupCommand {
     return "\(CountText.of(manifest.head.seq, "events"))\(received ?? "")"
   }
 
-  /// The first findings, one per line.
-  static func text(_ findings: [Finding], _ count: Int) -> String {
-    let shown = findings.prefix(20)
-    var lines = shown.map { ($0.seq.map { "seq \($0): " } ?? "") + $0.what }
-    if count > shown.count { lines.append("and \(count - shown.count) more") }
-    return lines.joined(separator: "\n")
+  /// - Parameter next: the consequence of findings, and the next step.
+  static func failure(_ error: LedgerError, next: String) -> LedgerError {
+    switch error.code {
+    case .stopped: .stopped("stopped; nothing was made")
+    case .brokenBackup: .findings(error.message + "\n" + next)
+    default: error
+    }
   }
 
   private static func json(_ report: BackupReport, _ path: String) -> JSONValue {
@@ -97,18 +98,5 @@ enum BackupCommand {
       ),
       ("finding_count", .integer(Int64(report.findingCount))),
     ])
-  }
-}
-
-extension CommandError {
-  /// - Parameter next: the consequence of findings, and the next step.
-  init(_ error: BackupError, next: String) {
-    switch error {
-    case .store(let error): self = .store(error)
-    case .refused(let text): self = .unavailable(text)
-    case .stopped: self = .interrupted("stopped; nothing was made")
-    case .broken(let findings, let count):
-      self = .findings(BackupCommand.text(findings, count) + "\n" + next)
-    }
   }
 }

@@ -1,3 +1,4 @@
+import Platform
 import Store
 import StrictJSON
 
@@ -7,7 +8,7 @@ enum EraseCommand {
     .init("--account", "ID", "your own id of the user"), .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     guard let account = arguments["--account"], CustomerName.isValid(account) else {
       throw .usage("--account says which of your users to forget")
     }

@@ -15,7 +15,7 @@ enum ExportCommand {
     .asOf, .environment, .bundle, .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     // A daemon that runs on the same machine goes first.
     Niceness.background.apply()
     try arguments.requireNoOperand()
@@ -30,19 +30,17 @@ enum ExportCommand {
       path, isReplacing: arguments.has("--force"), isCompressed: arguments.has("--compress"))
     let interruption = Interruption.started()
     let progress = ProgressReporter("export")
-    let count = try mapError(
-      CommandError.store,
-      try Export.run(folder, only: arguments["--only"]) { (lines) throws(LedgerError) in
-        try target.write(lines)
-      } progress: { done, head in
-        progress.show(done, of: head)
-        return !interruption.isRequested
-      })
-    guard let count else { throw .interrupted("stopped; no file was made") }
+    let count = try Export.run(folder, only: arguments["--only"]) { (lines) throws(LedgerError) in
+      try target.write(lines)
+    } progress: { done, head in
+      progress.show(done, of: head)
+      return !interruption.isRequested
+    }
+    guard let count else { throw .stopped("stopped; no file was made") }
     guard count > 0 || arguments["--only"] == nil else {
       throw .findings("no events with this id; see: subledger events")
     }
-    try mapError(CommandError.store, try target.finish())
+    try target.finish()
     report(count, path, arguments)
     return .good
   }

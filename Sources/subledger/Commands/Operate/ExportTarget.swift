@@ -12,9 +12,9 @@ final class ExportTarget {
   private static let frameSize = 1 << 20
 
   /// - Parameter isCompressed: write a zstd file.
-  /// - Throws: `CommandError.usage` if the lines would go to a terminal, `CommandError.unavailable`
+  /// - Throws: `LedgerError.usage` if the lines would go to a terminal, `LedgerError.unavailable`
   ///   if the file exists and is not to be replaced, is not a regular file, or cannot be made.
-  init(_ path: String, isReplacing: Bool, isCompressed: Bool) throws(CommandError) {
+  init(_ path: String, isReplacing: Bool, isCompressed: Bool) throws(LedgerError) {
     self.isCompressed = isCompressed
     guard path != "-" else {
       guard !ProcessLimits.isTerminal(STDOUT_FILENO) else {
@@ -35,7 +35,7 @@ final class ExportTarget {
     file = try mapError(Self.unavailable, try AtomicFileWriter(path))
   }
 
-  private static func unavailable(_ error: LedgerError) -> CommandError {
+  private static func unavailable(_ error: LedgerError) -> LedgerError {
     .unavailable("\(error.detail); give another file")
   }
 

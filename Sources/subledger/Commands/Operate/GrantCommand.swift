@@ -18,7 +18,7 @@ enum GrantCommand {
 
   private static let kinds = CustomerName.Kind.allCases.map(\.rawValue).joined(separator: ", ")
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
     let apps = configuration.apps.keys.sorted()
     guard let app = arguments["--bundle-id"] ?? (apps.count == 1 ? apps.first : nil) else {
@@ -36,7 +36,7 @@ enum GrantCommand {
     defer { writer.stop() }
     let isNew = try writer.say(statement)
     let outcome = isNew ? "accepted" : "duplicate"
-    let grant = try mapError(CommandError.store, try grant(statement, folder))
+    let grant = try grant(statement, folder)
     Terminal.print(
       .object([("outcome", .string(outcome)), ("grant", .optional(grant))]),
       or: words(statement.content, isNew) + (grant.map { "; its id is \($0)" } ?? ""), arguments)
@@ -55,7 +55,7 @@ enum GrantCommand {
       .last { $0.statement.content == statement.content }?.statement.id
   }
 
-  private static func customer(_ arguments: Arguments) throws(CommandError) -> CustomerName {
+  private static func customer(_ arguments: Arguments) throws(LedgerError) -> CustomerName {
     let id = try arguments.operand("a customer's id")
     let word = arguments["--by"] ?? CustomerName.Kind.appAccountToken.rawValue
     guard let kind = CustomerName.Kind(rawValue: word) else {
@@ -73,7 +73,7 @@ enum GrantCommand {
 
   private static func content(
     _ arguments: Arguments, _ names: [String]
-  ) throws(CommandError) -> OwnerStatement.Content {
+  ) throws(LedgerError) -> OwnerStatement.Content {
     if let grant = arguments["--revoke"] { return .revocation(of: grant) }
     guard let entitlement = arguments["--entitlement"], names.contains(entitlement) else {
       throw .usage(

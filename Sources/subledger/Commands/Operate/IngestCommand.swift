@@ -19,7 +19,7 @@ enum IngestCommand {
     var firstRefused: (line: Int, code: String)?
   }
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let path = try arguments.operand("a file, or - for standard input")
     let configuration = try arguments.configuration()
     let folder = arguments.folder(configuration)
@@ -43,7 +43,7 @@ enum IngestCommand {
         throw .usage("--keep-chain needs an empty folder on which no daemon runs")
       }
       let limit = BatchReceive.maximumLines
-      counts = try read(reader, limit, skipsBad, cancellation) { lines throws(CommandError) in
+      counts = try read(reader, limit, skipsBad, cancellation) { lines throws(LedgerError) in
         try send(lines, skipsBad, to: daemon)
       }
       isStopped = cancellation.isRequested
@@ -56,7 +56,7 @@ enum IngestCommand {
       }
       let receiver = try StandaloneLedger.receiver(configuration)
       let limit = Journal.batchLimit
-      counts = try read(reader, limit, skipsBad, cancellation) { lines throws(CommandError) in
+      counts = try read(reader, limit, skipsBad, cancellation) { lines throws(LedgerError) in
         try receive(lines, skipsBad, receiver, ledger, configuration, chain)
       }
       isStopped = cancellation.isRequested
@@ -81,8 +81,8 @@ enum IngestCommand {
   /// Reads and submits batches of at most `limit` lines until the end, a bad line, or ^C.
   private static func read(
     _ reader: LineReader, _ limit: Int, _ skipsBad: Bool, _ cancellation: Cancellation,
-    _ submit: ([[UInt8]]) throws(CommandError) -> [Disposition]
-  ) throws(CommandError) -> Counts {
+    _ submit: ([[UInt8]]) throws(LedgerError) -> [Disposition]
+  ) throws(LedgerError) -> Counts {
     var counts = Counts()
     var number = 0
     let progress = ProgressReporter("ingest", counting: "lines")
@@ -105,7 +105,7 @@ enum IngestCommand {
   /// - Parameter number: of the line that was read last.
   private static func batch(
     _ reader: LineReader, _ limit: Int, _ number: inout Int
-  ) throws(CommandError) -> [(number: Int, bytes: [UInt8])] {
+  ) throws(LedgerError) -> [(number: Int, bytes: [UInt8])] {
     var lines: [(number: Int, bytes: [UInt8])] = []
     var bytes = 0
     do throws(LedgerError) {
@@ -125,11 +125,11 @@ enum IngestCommand {
   private static func isBlank(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0D].contains(byte) }
 
   /// - Returns: whether to go on: false after a refused line, unless these are skipped.
-  /// - Throws: `CommandError.unavailable` for a line that was not journaled for a reason that is no
+  /// - Throws: `LedgerError.unavailable` for a line that was not journaled for a reason that is no
   ///   refusal. The lines after it are not read, so it must not pass for the end of the file.
   private static func count(
     _ outcomes: [Disposition], of numbers: [Int], into counts: inout Counts, _ skipsBad: Bool
-  ) throws(CommandError) -> Bool {
+  ) throws(LedgerError) -> Bool {
     for (outcome, number) in zip(outcomes, numbers) {
       counts.lines += 1
       switch outcome {
@@ -151,18 +151,18 @@ enum IngestCommand {
 
   private static func notJournaled(
     _ line: Int, _ reason: String, _ counts: Counts
-  ) -> CommandError {
+  ) -> LedgerError {
     .unavailable(
       "line \(line): \(reason); \(CountText.of(counts.accepted, "events")) journaled, "
         + "run this again")
   }
 
   /// - Returns: what became of each line.
-  /// - Throws: `CommandError.unavailable` unless that is known of each.
+  /// - Throws: `LedgerError.unavailable` unless that is known of each.
   static func receive(
     _ lines: [[UInt8]], _ skipsBad: Bool, _ receiver: Receiver, _ ledger: Ledger,
     _ configuration: Configuration, _ chain: ImportChainVerifier? = nil
-  ) throws(CommandError) -> [Disposition] {
+  ) throws(LedgerError) -> [Disposition] {
     let done = BoundedQueue<[Disposition]>(capacity: 1)
     BatchReceive.receive(
       lines.map { $0[...] }, skipsRefused: skipsBad, receiver: receiver, ledger: ledger,
@@ -173,7 +173,7 @@ enum IngestCommand {
 
   private static func whole(
     _ outcomes: [Disposition]?, of lines: [[UInt8]]
-  ) throws(CommandError) -> [Disposition] {
+  ) throws(LedgerError) -> [Disposition] {
     guard let outcomes, outcomes.count == lines.count else {
       throw .unavailable("what became of the lines is not known; restart the daemon, try again")
     }
@@ -183,7 +183,7 @@ enum IngestCommand {
   /// As `receive`, by the daemon.
   static func send(
     _ lines: [[UInt8]], _ skipsBad: Bool, to daemon: ControlClient
-  ) throws(CommandError) -> [Disposition] {
+  ) throws(LedgerError) -> [Disposition] {
     let body = Array(lines.joined(separator: [0x0A]))
     let answer = try daemon.post(skipsBad ? "/control/ingest?skip_bad" : "/control/ingest", body)
     guard answer.status == 200, let list = answer.body["outcomes"] else {

@@ -7,16 +7,15 @@ import StrictJSON
 
 /// `rebuild --announce`: sinks are told once of each customer whose answer another fold changed.
 enum RebuildAnnouncement {
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
     let sinks = configuration.sinks.filter(\.isToldOfFolds).map(\.name)
     guard !sinks.isEmpty else {
       throw .findings("no sink gets entitlement.recalculated: there is nobody to tell")
     }
     let folder = try arguments.journalFolder()
-    let count = try mapError(CommandError.building) { () throws(LedgerError) in
-      try announce(folder, configuration.nonRenewingDurations)
-    }
+    let count = try mapError(
+      RebuildCommand.building, try announce(folder, configuration.nonRenewingDurations))
     guard let count else {
       throw .findings("these two folds were announced before: sinks are told once")
     }

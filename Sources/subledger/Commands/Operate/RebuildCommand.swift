@@ -28,7 +28,7 @@ enum RebuildCommand {
     ("--keep", ["--apply", "--prune"]), ("--threads", ["", "--diff", "--apply"]),
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     var chosen = modes.filter(arguments.has)
     if arguments["--only"] != nil { chosen.append("--only") }
@@ -58,14 +58,14 @@ enum RebuildCommand {
     }
   }
 
-  static func plan(_ arguments: Arguments) throws(CommandError) -> Rebuild.Plan {
+  static func plan(_ arguments: Arguments) throws(LedgerError) -> Rebuild.Plan {
     var plan = Rebuild.Plan()
     if let threads = try arguments.number("--threads", 1...256) { plan.threads = Int(threads) }
     plan.durations = try arguments.configuration().nonRenewingDurations
     return plan
   }
 
-  private static func retained(_ arguments: Arguments, default usual: Int) throws(CommandError)
+  private static func retained(_ arguments: Arguments, default usual: Int) throws(LedgerError)
     -> Int
   {
     Int(try arguments.number("--keep", 0...100) ?? Int64(usual))
@@ -73,7 +73,7 @@ enum RebuildCommand {
 
   // MARK: Building
 
-  private static func build(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func build(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let plan = try plan(arguments)
     show(try build(try arguments.journalFolder(), plan), arguments)
     if !arguments.has("--json") {
@@ -84,11 +84,11 @@ enum RebuildCommand {
 
   private static func build(
     _ folder: DataFolder, _ plan: Rebuild.Plan
-  ) throws(CommandError) -> Rebuild.Report {
+  ) throws(LedgerError) -> Rebuild.Report {
     try judgeHeld(folder)
     let observer = RebuildObserver()
     let report = try mapError(
-      CommandError.building, try Rebuild.build(folder, plan, progress: observer.shouldContinue))
+      building, try Rebuild.build(folder, plan, progress: observer.shouldContinue))
     guard let report else { throw RebuildObserver.stopped }
     observer.progress.finish(report.events)
     return report
@@ -96,14 +96,14 @@ enum RebuildCommand {
 
   /// Judges what another fold held before rows of this one are built. Where only a daemon can, says
   /// so.
-  static func judgeHeld(_ folder: DataFolder) throws(CommandError) {
+  static func judgeHeld(_ folder: DataFolder) throws(LedgerError) {
     let observer = RebuildObserver(ProgressReporter("judge held evidence", counting: "pieces"))
     let journaled: Int?
     do throws(LedgerError) {
       journaled = try Rebuild.judgeHeld(
         folder, now: Clock.now(), progress: observer.shouldContinue)
     } catch {
-      guard [.locked, .copyWithoutSharedJournal].contains(error.code) else { throw .store(error) }
+      guard [.locked, .copyWithoutSharedJournal].contains(error.code) else { throw error }
       return Terminal.error(
         "subledger rebuild: evidence is held by the rules of another fold. A daemon of this "
           + "version judges it by itself, and no rows of this fold become live before; until it "
@@ -134,7 +134,7 @@ enum RebuildCommand {
 
   // MARK: Switch: by the daemon if one runs, else by this process
 
-  private static func apply(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func apply(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let retained = try retained(arguments, default: Rebuild.retainedByDefault)
     var plan = try plan(arguments)
     let folder = try arguments.journalFolder()
@@ -154,7 +154,7 @@ enum RebuildCommand {
       }
       try require(answer.status)
     } else {
-      try mapError(CommandError.store, try Rebuild.makeLive(folder, retaining: retained))
+      try Rebuild.makeLive(folder, retaining: retained)
     }
     show(report, arguments)
     if !arguments.has("--json") {
@@ -163,7 +163,7 @@ enum RebuildCommand {
     return .good
   }
 
-  private static func rollBack(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func rollBack(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let folder = try arguments.journalFolder()
     let found: Rebuild.Return
     if let daemon = ControlClient(folder) {
@@ -176,7 +176,7 @@ enum RebuildCommand {
         found = .done
       }
     } else {
-      found = try mapError(CommandError.store, try Rebuild.rollBack(folder))
+      found = try Rebuild.rollBack(folder)
     }
     switch found {
     case .done: return try list(arguments)
@@ -194,25 +194,23 @@ enum RebuildCommand {
       fingerprint: body["fingerprint"]?.string ?? "")
   }
 
-  private static func prune(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func prune(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let retained = try retained(arguments, default: 0)
     let folder = try arguments.journalFolder()
-    try mapError(CommandError.building, try Rebuild.discard(folder))
+    try mapError(building, try Rebuild.discard(folder))
     if let daemon = ControlClient(folder) {
       try require(try daemon.post("/control/rows/prune?keep=\(retained)").status)
     } else {
-      try mapError(CommandError.store) { () throws(LedgerError) in
-        let lock = try folder.lock()
-        try ProjectionFile.prune(folder, keeping: retained)
-        withExtendedLifetime(lock) {}
-      }
+      let lock = try folder.lock()
+      try ProjectionFile.prune(folder, keeping: retained)
+      withExtendedLifetime(lock) {}
     }
     return try list(arguments)
   }
 
   private static func refold(
     _ id: String, _ arguments: Arguments
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     let folder = try arguments.journalFolder()
     let counts: (streams: Int64, changed: Int64)?
     if let daemon = ControlClient(folder) {
@@ -244,15 +242,23 @@ enum RebuildCommand {
     return .good
   }
 
+  /// For an error of building a projection.
+  static func building(_ error: LedgerError) -> LedgerError {
+    error.code == .locked
+      ? .unavailable(
+        "the daemon or another rebuild is building a projection here; run this again later")
+      : error
+  }
+
   /// Damage of a projection needs no backup: it is built again.
-  private static func refolding(_ error: LedgerError) -> CommandError {
-    guard error.isDamage else { return .store(error) }
+  private static func refolding(_ error: LedgerError) -> LedgerError {
+    guard error.isDamage else { return error }
     return .findings(
       "the live projection is damaged; start the daemon, which builds it again, or run "
         + "subledger rebuild --apply")
   }
 
-  private static func require(_ status: Int) throws(CommandError) {
+  private static func require(_ status: Int) throws(LedgerError) {
     guard status == 200 else {
       throw .unavailable(
         "the daemon could not do it, its log says why; the live projection is unchanged")
@@ -261,10 +267,10 @@ enum RebuildCommand {
 
   // MARK: List
 
-  private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func list(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let folder = try arguments.readableFolder()
-    try mapError(CommandError.store, try folder.requireJournal())
-    let all = try mapError(CommandError.store, try Rebuild.projections(folder))
+    try folder.requireJournal()
+    let all = try Rebuild.projections(folder)
     if all.isEmpty { Terminal.error("there is no projection; build one with: subledger rebuild") }
     guard !arguments.has("--json"), !all.isEmpty else {
       for item in all { Terminal.print(item.json) }

@@ -11,10 +11,10 @@ enum RebuildDifference {
   /// Differences of each kind that are printed.
   private static let samples = 10
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
     let failure = try Failure(arguments["--fail-on"])
-    let output = try arguments["--output"].map { (path) throws(CommandError) in try Output(path) }
+    let output = try arguments["--output"].map { (path) throws(LedgerError) in try Output(path) }
     var plan = try RebuildCommand.plan(arguments)
     plan.isFromScratch = false
     let at = try arguments.time("--at") ?? Clock.now()
@@ -23,7 +23,7 @@ enum RebuildDifference {
     let observer = RebuildObserver()
     var shown: [RowDifference] = []
     let summary = try mapError(
-      CommandError.building,
+      RebuildCommand.building,
       try ProjectionDiff.run(
         folder, plan, at: at,
         durations: configuration.nonRenewingDurations,
@@ -36,7 +36,7 @@ enum RebuildDifference {
     guard let summary else { throw RebuildObserver.stopped }
     store(
       StoredDiff(summary, at: at, madeAt: Clock.now(), samples: shown), configuration, arguments)
-    try mapError(CommandError.store, try output?.finish())
+    try output?.finish()
     if arguments.has("--json") {
       Terminal.print(summary.json(at: at))
     } else {
@@ -63,7 +63,7 @@ enum RebuildDifference {
     case lostAccess = "lost-access"
     case gainedAccess = "gained-access"
 
-    init(_ text: String?) throws(CommandError) {
+    init(_ text: String?) throws(LedgerError) {
       guard let text else {
         self = .any
         return
@@ -132,7 +132,7 @@ enum RebuildDifference {
     private let isJSON: Bool
     private var count = 0
 
-    init(_ path: String) throws(CommandError) {
+    init(_ path: String) throws(LedgerError) {
       isJSON = path.hasSuffix(".json")
       guard isJSON || path.hasSuffix(".csv") else {
         throw .usage("--output takes a file whose name ends in .csv or .json")
@@ -149,20 +149,12 @@ enum RebuildDifference {
     func write(_ difference: RowDifference) throws(LedgerError) {
       count += 1
       let separator = count > 1 ? ",\n" : "\n"
-      try step { () throws(LedgerError) in
-        try file.write(isJSON ? separator + difference.json.text : difference.csv + "\r\n")
-      }
+      try file.write(isJSON ? separator + difference.json.text : difference.csv + "\r\n")
     }
 
     func finish() throws(LedgerError) {
-      try step { () throws(LedgerError) in
-        if isJSON { try file.write("\n]}\n") }
-        try file.finish()
-      }
-    }
-
-    private func step(_ body: () throws(LedgerError) -> Void) throws(LedgerError) {
-      try body()
+      if isJSON { try file.write("\n]}\n") }
+      try file.finish()
     }
   }
 }

@@ -11,7 +11,7 @@ struct RebuildObserver {
     _ = Self.interruption
   }
 
-  static let stopped = CommandError.interrupted(
+  static let stopped = LedgerError.stopped(
     "stopped; the live projection is unchanged, and the next rebuild continues from here")
 
   func shouldContinue(_ done: Int64, _ total: Int64) -> Bool {

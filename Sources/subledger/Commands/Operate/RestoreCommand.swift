@@ -7,16 +7,16 @@ import StrictJSON
 
 /// `restore`: a backup into an empty data folder.
 enum RestoreCommand {
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let path = try arguments.operand("the folder of the backup")
     let folder = arguments.folder(try arguments.configuration())
     let observer = BackupObserver("restore")
     let manifest: BackupManifest
-    do throws(BackupError) {
+    do throws(LedgerError) {
       manifest = try Restore.run(
         path, into: folder, threads: ProcessLimits.processors, progress: observer.shouldContinue)
     } catch {
-      throw CommandError(error, next: "nothing was restored; use an older backup")
+      throw BackupCommand.failure(error, next: "nothing was restored; use an older backup")
     }
     observer.finish(manifest.head.seq)
     if arguments.has("--json") {

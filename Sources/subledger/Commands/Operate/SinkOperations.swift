@@ -1,5 +1,6 @@
 import Delivery
 import Ledger
+import Platform
 import SignedData
 import Store
 import StrictJSON
@@ -16,7 +17,7 @@ enum SinkOperations {
     .init("--ed25519", "for secret: a key pair, whose public half receivers get"), .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     guard let verb = arguments.operands.first else {
       throw .usage("say what to do: \(verbs.joined(separator: ", "))")
     }
@@ -42,14 +43,14 @@ enum SinkOperations {
   private static let verbs =
     ["list", "secret", "public-key", "mirror-schema"] + SinkCommand.Verb.allCases.map(\.rawValue)
 
-  private static func name(_ rest: [String], _ verb: String) throws(CommandError) -> String {
+  private static func name(_ rest: [String], _ verb: String) throws(LedgerError) -> String {
     guard rest.count == 1 else { throw .usage("\(verb) takes the name of a sink") }
     return rest[0]
   }
 
   private static func command(
     _ verb: SinkCommand.Verb, _ rest: [String], _ arguments: Arguments
-  ) throws(CommandError) -> SinkCommand {
+  ) throws(LedgerError) -> SinkCommand {
     let takesSeq = verb == .skip || verb == .retry
     guard let name = rest.first, rest.count <= (takesSeq ? 2 : 1) else {
       throw .usage("\(verb.rawValue) takes the name of a sink\(takesSeq ? ", and a seq" : "")")
@@ -79,7 +80,7 @@ enum SinkOperations {
 
   // MARK: The daemon
 
-  private static func daemon(_ arguments: Arguments) throws(CommandError) -> ControlClient {
+  private static func daemon(_ arguments: Arguments) throws(LedgerError) -> ControlClient {
     guard let client = ControlClient(try arguments.journalFolder()) else {
       throw .unavailable("no daemon runs on this folder, and it is the daemon that sends")
     }
@@ -88,7 +89,7 @@ enum SinkOperations {
 
   private static func ask(
     _ command: SinkCommand, _ daemon: ControlClient
-  ) throws(CommandError) -> JSONElement {
+  ) throws(LedgerError) -> JSONElement {
     let answer = try daemon.post("/control/sink", command.json.bytes)
     if let result = answer.body["result"], answer.status == 200 { return result }
     if let why = answer.body["refused"]?.string { throw .findings(why) }
@@ -97,14 +98,14 @@ enum SinkOperations {
 
   private static func order(
     _ command: SinkCommand, _ arguments: Arguments
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     let result = try ask(command, try daemon(arguments))
     Terminal.print(result.value, or: SinkText.of(command.verb, result), arguments)
     guard command.verb == .test else { return .good }
     return (200...299).contains(result["status"]?.integer ?? 0) ? .good : .findings
   }
 
-  private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func list(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
     let names = configuration.sinks.map(\.name) + configuration.mirrors.map(\.name)
     guard !names.isEmpty else {
@@ -126,7 +127,7 @@ enum SinkOperations {
 
   private static func mirrorSchema(
     _ name: String, _ arguments: Arguments
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     guard let mirror = try arguments.configuration().mirrors.first(where: { $0.name == name })
     else { throw .findings("no mirror has this name") }
     Terminal.print(MirrorSchema.sql(mirror.schema, role: mirror.user))
@@ -135,7 +136,7 @@ enum SinkOperations {
 
   private static func publicKey(
     _ name: String, _ arguments: Arguments
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     guard let sink = try arguments.configuration().sinks.first(where: { $0.name == name }) else {
       throw .findings("no sink has this name; see: subledger sink list")
     }

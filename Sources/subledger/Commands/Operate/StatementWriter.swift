@@ -13,8 +13,8 @@ final class StatementWriter {
 
   private let way: Way
 
-  /// - Throws: `CommandError.store` if the folder cannot be opened.
-  init(_ folder: DataFolder, _ configuration: Configuration) throws(CommandError) {
+  /// - Throws: what the store throws if the folder cannot be opened.
+  init(_ folder: DataFolder, _ configuration: Configuration) throws(LedgerError) {
     if let daemon = ControlClient(folder) {
       way = .daemon(daemon)
     } else {
@@ -29,8 +29,8 @@ final class StatementWriter {
   /// Journals a grant, or the end of one.
   ///
   /// - Returns: whether it is new.
-  /// - Throws: `CommandError.findings` if there is no such grant.
-  func say(_ statement: NewStatement) throws(CommandError) -> Bool {
+  /// - Throws: `LedgerError.findings` if there is no such grant.
+  func say(_ statement: NewStatement) throws(LedgerError) -> Bool {
     let disposition: Disposition?
     switch way {
     case .daemon(let daemon):
@@ -56,7 +56,7 @@ final class StatementWriter {
   /// Forgets an account.
   ///
   /// - Returns: whether it was known.
-  func erase(_ account: String) throws(CommandError) -> Bool {
+  func erase(_ account: String) throws(LedgerError) -> Bool {
     switch way {
     case .daemon(let daemon):
       let answer = try daemon.post("/control/erase", Array(account.utf8))
@@ -73,6 +73,6 @@ final class StatementWriter {
     }
   }
 
-  private static let notDone = CommandError.unavailable(
+  private static let notDone = LedgerError.unavailable(
     "the journal could not be written, or a reader uses it; try again")
 }

@@ -10,7 +10,7 @@ enum AnchorCommand {
     .init("--json", "no effect: an anchor is JSON already"),
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     let folder = arguments.folder(try arguments.configuration())
     if arguments.has("--public-key") {
@@ -18,16 +18,14 @@ enum AnchorCommand {
         throw .usage("give only one of --public-key and --append")
       }
       // The key can be needed before the first start of the daemon.
-      try mapError(CommandError.store, try folder.create())
-      let key = try mapError(CommandError.anchor, try AnchorKey.readOrMake(folder))
+      try folder.create()
+      let key = try AnchorKey.readOrMake(folder)
       Terminal.write(key.publicPEM)
       return .good
     }
     // A mistyped folder gets no key.
-    try mapError(CommandError.store, try folder.requireJournal())
-    let anchor = try mapError(
-      CommandError.anchor,
-      try Anchor.make(of: folder, at: Clock.now(), by: try AnchorKey.readOrMake(folder)))
+    try folder.requireJournal()
+    let anchor = try Anchor.make(of: folder, at: Clock.now(), by: try AnchorKey.readOrMake(folder))
     if let path = arguments["--append"] {
       do throws(LedgerError) {
         try AppendedFile.append(line: anchor.line, to: path)
@@ -37,14 +35,5 @@ enum AnchorCommand {
     }
     Terminal.write(anchor.line + [0x0A])
     return .good
-  }
-}
-
-extension CommandError {
-  /// Runs a step about anchors.
-  ///
-  /// - Throws: `CommandError.store` for an error of the store, else `CommandError.unavailable`.
-  static func anchor(_ error: AnchorError) -> CommandError {
-    if case .store(let error) = error { .store(error) } else { .unavailable(error.description) }
   }
 }

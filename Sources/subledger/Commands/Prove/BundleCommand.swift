@@ -8,7 +8,7 @@ import StrictJSON
 
 /// `export --bundle` and `verify --bundle`: writes and checks one customer's evidence.
 enum BundleCommand {
-  static func export(_ arguments: Arguments, to path: String) throws(CommandError) -> ExitCode {
+  static func export(_ arguments: Arguments, to path: String) throws(LedgerError) -> ExitCode {
     guard let id = arguments["--only"] else {
       throw .usage("a bundle is about one customer: give --only OTID")
     }
@@ -20,41 +20,37 @@ enum BundleCommand {
     let asOf = try arguments.time("--as-of")
     let key = try key(id, arguments, folder)
     let anchors = try anchors(arguments["--anchors"], configuration)
-    let signing = try mapError(CommandError.anchor, try AnchorKey.readOrMake(folder))
+    let signing = try AnchorKey.readOrMake(folder)
     let target = try ExportTarget(
       path, isReplacing: arguments.has("--force"), isCompressed: arguments.has("--compress"))
     let interruption = Interruption.started()
     let progress = ProgressReporter("export")
-    let summary = try mapError(
-      CommandError.anchor,
-      try BundleExport.run(
-        folder, key, signing: signing, anchors: anchors,
-        // Given ones are what the reader knows, however far they are.
-        maximumLinks: arguments["--anchors"] == nil ? Configuration.Anchors.usualEvents : .max,
-        asOf: asOf, now: Clock.now(), durations: configuration.nonRenewingDurations
-      ) { (line) throws(LedgerError) in
-        try target.write(line)
-      } progress: { done, count in
-        progress.show(done, of: count)
-        return !interruption.isRequested
-      })
-    guard let summary else { throw .interrupted("stopped; no file was made") }
-    try mapError(CommandError.store, try target.finish())
+    let summary = try BundleExport.run(
+      folder, key, signing: signing, anchors: anchors,
+      // Given ones are what the reader knows, however far they are.
+      maximumLinks: arguments["--anchors"] == nil ? Configuration.Anchors.usualEvents : .max,
+      asOf: asOf, now: Clock.now(), durations: configuration.nonRenewingDurations
+    ) { (line) throws(LedgerError) in
+      try target.write(line)
+    } progress: { done, count in
+      progress.show(done, of: count)
+      return !interruption.isRequested
+    }
+    guard let summary else { throw .stopped("stopped; no file was made") }
+    try target.finish()
     report(summary, path, arguments)
     return .good
   }
 
   private static func key(
     _ id: String, _ arguments: Arguments, _ folder: DataFolder
-  ) throws(CommandError) -> StreamKey {
+  ) throws(LedgerError) -> StreamKey {
     let environment = try arguments.environment() ?? .production
-    let keys = try mapError(
-      CommandError.store,
-      try JournalReader.open(folder).streams(withOriginalTransactionId: id).filter {
-        $0.environment == environment && arguments["--bundle-id"] ?? $0.bundleId == $0.bundleId
-      })
+    let keys = try JournalReader.open(folder).streams(withOriginalTransactionId: id).filter {
+      $0.environment == environment && arguments["--bundle-id"] ?? $0.bundleId == $0.bundleId
+    }
     guard let key = keys.first else { throw .findings("no events with this id in \(environment)") }
-    guard keys.count == 1 else { throw CommandError.read(.ambiguous) }
+    guard keys.count == 1 else { throw LedgerError.ambiguous }
     return key
   }
 
@@ -62,7 +58,7 @@ enum BundleCommand {
   /// not exist.
   private static func anchors(
     _ given: String?, _ configuration: Configuration
-  ) throws(CommandError) -> [Anchor] {
+  ) throws(LedgerError) -> [Anchor] {
     if let given { return try anchors(of: given) }
     let own = DataFolder(path: configuration.data).anchors
     var anchors: [Anchor] = []
@@ -73,7 +69,7 @@ enum BundleCommand {
     return anchors
   }
 
-  private static func anchors(of path: String) throws(CommandError) -> [Anchor] {
+  private static func anchors(of path: String) throws(LedgerError) -> [Anchor] {
     do throws(LedgerError) {
       let lines = try LineReader(path: path, maximum: Anchor.maximumLine, isPlain: true)
       var anchors: [Anchor] = []
@@ -107,18 +103,13 @@ enum BundleCommand {
 
   // MARK: Check
 
-  static func check(_ arguments: Arguments, _ path: String) throws(CommandError) -> ExitCode {
+  static func check(_ arguments: Arguments, _ path: String) throws(LedgerError) -> ExitCode {
     let roots = try arguments.readable([.trustRoots]).configuration.trustRoots
-    let given = try arguments["--anchors"].map { (path) throws(CommandError) in
+    let given = try arguments["--anchors"].map { (path) throws(LedgerError) in
       try anchors(of: path)
     }
-    let report: BundleReport
-    do throws(VerifyError) {
-      report = try BundleCheck.run(
-        path, roots: roots, keyFile: arguments["--anchor-key"], known: given ?? [])
-    } catch {
-      throw CommandError(error)
-    }
+    let report = try BundleCheck.run(
+      path, roots: roots, keyFile: arguments["--anchor-key"], known: given ?? [])
     Terminal.print(json(report), or: text(report), arguments)
     return report.findings.isEmpty ? .good : .findings
   }

@@ -10,10 +10,10 @@ enum DoctorCommand {
     .init("--offline", "do not ask Apple whether it accepts the keys of appStore"), .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     var checks: [DoctorCheck] = []
-    do throws(CommandError) {
+    do throws(LedgerError) {
       let configuration = try arguments.configuration()
       checks = Doctor.examine(configuration, file: arguments.configurationFile, at: Clock.now())
       checks += SharedJournalCheck.examine(configuration, arguments.folder(configuration))
@@ -21,8 +21,8 @@ enum DoctorCommand {
       checks += OwnerFaultCheck.examine(arguments.folder(configuration))
       checks += AppStoreKeyCheck.examine(configuration, isOffline: arguments.has("--offline"))
     } catch {
-      guard case .configuration(let mistake) = error else { throw error }
-      checks = [DoctorCheck("configuration", mistake.problem, next: mistake.next)]
+      guard error.code == .configuration else { throw error }
+      checks = [DoctorCheck("configuration", error.message, next: error.next ?? "")]
       let readable = try arguments.partialConfiguration()
       if !readable.missing.contains(.data) {
         let folder = arguments.folder(readable.configuration)

@@ -12,21 +12,21 @@ struct ReceiptAsking {
 
   /// Sends the receipt to Apple.
   ///
-  /// - Throws: `CommandError.unavailable` if Apple did not answer, or says that it cannot judge the
+  /// - Throws: `LedgerError.unavailable` if Apple did not answer, or says that it cannot judge the
   ///   receipt now; `.configuration` if the file of the app's secrets has become unusable;
-  ///   `.interrupted`.
+  ///   `.stopped`.
   init(
     _ der: [UInt8], _ receipt: AppReceipt, _ configuration: Configuration
-  ) throws(CommandError) {
+  ) throws(LedgerError) {
     let app = configuration.apps[receipt.bundleId]
-    let secrets = try mapError(CommandError.configuration, try app?.readV1Secrets() ?? [])
+    let secrets = try app?.readV1Secrets() ?? []
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
     let addresses = VerifyReceipt.Addresses(
       production: configuration.verifyReceipt.production,
       sandbox: configuration.verifyReceipt.sandbox)
     let service = try mapError(
-      { (error: ClientError) in CommandError.unavailable("\(error)") },
+      { (error: ClientError) in LedgerError.unavailable("\(error)") },
       try VerifyReceipt(addresses, version: Subledger.version, cancellation: cancellation))
     answer = try mapError(Self.failure, try service.ask(der, secrets: secrets))
     guard !answer.status.isTemporary else {
@@ -35,8 +35,8 @@ struct ReceiptAsking {
     comparison = answer.status.isValid ? ReceiptComparison(receipt, answer.body) : nil
   }
 
-  private static func failure(_ failure: VerifyReceipt.Failure) -> CommandError {
-    if case .transport(.cancelled) = failure { return .interrupted("stopped") }
+  private static func failure(_ failure: VerifyReceipt.Failure) -> LedgerError {
+    if case .transport(.cancelled) = failure { return .stopped("stopped") }
     return .unavailable("\(failure)")
   }
 

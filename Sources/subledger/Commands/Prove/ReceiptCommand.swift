@@ -12,7 +12,7 @@ enum ReceiptCommand {
   /// The longest file, in bytes: base64 with line ends takes less than twice as much.
   private static let maximumFile = 6 << 20
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let path = try arguments.operand("the file of a receipt")
     let configuration =
       arguments.has("--ask")
@@ -21,8 +21,7 @@ enum ReceiptCommand {
       throw .unavailable("\(path) cannot be read, or is longer than any receipt")
     }
     let der = self.der(file)
-    let proof = try mapError(
-      CommandError.configuration, try ReceiptProof(configuration.trustRoots))
+    let proof = try ReceiptProof(configuration.trustRoots)
     let refusal = proof.refusal(of: der, at: Clock.now())
     guard let receipt = ReceiptDocument.receipt(der: der) else {
       throw .findings("\(path) is no receipt: \(refusal?.code ?? "receipt_attributes")")

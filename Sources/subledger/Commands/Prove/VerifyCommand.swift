@@ -16,7 +16,7 @@ enum VerifyCommand {
     .init("--bundle", "FILE", "check an evidence bundle instead of a data folder"), .json,
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     // A daemon that runs on the same machine goes first.
     Niceness.background.apply()
     try arguments.requireNoOperand()
@@ -47,34 +47,29 @@ enum VerifyCommand {
       return !interruption.isRequested
     }
     let report: VerifyReport?
-    do throws(VerifyError) {
-      let folder = arguments.folder(configuration)
-      let threads = ProcessLimits.processors
-      if let only {
-        report = try Verify.run(
-          folder, configuration, only: only, threads: threads, progress: progress)
-      } else {
-        report = try Verify.run(
-          folder, configuration, anchors: try anchors(arguments, configuration),
-          isChainAlone: arguments.has("--chain"), threads: threads,
-          progress: progress)
-      }
-    } catch {
-      throw CommandError(error)
+    let folder = arguments.folder(configuration)
+    let threads = ProcessLimits.processors
+    if let only {
+      report = try Verify.run(
+        folder, configuration, only: only, threads: threads, progress: progress)
+    } else {
+      report = try Verify.run(
+        folder, configuration, anchors: try anchors(arguments, configuration),
+        isChainAlone: arguments.has("--chain"), threads: threads, progress: progress)
     }
     guard let report else {
       let suffix = only?.environment.map { " in \($0)" } ?? ""
       throw .findings("no events with this id\(suffix); see: subledger events")
     }
     guard !report.isStopped else {
-      throw .interrupted("stopped after \(CountText.of(report.events, "events"))")
+      throw .stopped("stopped after \(CountText.of(report.events, "events"))")
     }
     reporter.finish(report.events)
     Terminal.print(json(report, only), or: text(report, only), arguments)
     return report.findingCount == 0 ? .good : .findings
   }
 
-  private static func only(_ arguments: Arguments) throws(CommandError) -> Verify.Only? {
+  private static func only(_ arguments: Arguments) throws(LedgerError) -> Verify.Only? {
     guard let id = arguments["--only"] else {
       for flag in ["--environment", "--bundle-id"] where arguments[flag] != nil {
         throw .usage("\(flag) goes with --only")
@@ -93,18 +88,18 @@ enum VerifyCommand {
 
   /// The anchors of the given file, or else of the configured one.
   ///
-  /// - Throws: `VerifyError.anchors` if the file or the key cannot be read.
+  /// - Throws: `LedgerError.anchorFile` if the file or the key cannot be read.
   private static func anchors(
     _ arguments: Arguments, _ configuration: Configuration
-  ) throws(VerifyError) -> AnchorsFile? {
-    do throws(AnchorError) {
+  ) throws(LedgerError) -> AnchorsFile? {
+    do throws(LedgerError) {
       guard let file = arguments["--anchors"] else {
         return try AnchorsFile.configured(configuration, keyFile: arguments["--anchor-key"])
       }
       return try AnchorsFile.open(
         file, keyFile: arguments["--anchor-key"], of: arguments.folder(configuration))
     } catch {
-      throw .anchors(error)
+      throw error
     }
   }
 
@@ -173,15 +168,5 @@ enum VerifyCommand {
       ("held", .integer(anchors.held)), ("through", .optional(anchors.through)),
       ("torn_last_line", .boolean(anchors.isTorn)),
     ])
-  }
-}
-
-extension CommandError {
-  init(_ error: VerifyError) {
-    switch error {
-    case .store(let error), .anchors(.store(let error)): self = .store(error)
-    case .configuration(let error): self = .configuration(error)
-    case .anchors(let error): self = .unavailable(error.description)
-    }
   }
 }

@@ -23,11 +23,7 @@ extension Configuration.SharedJournal {
   var settings: PostgresJournalSettings {
     PostgresJournalSettings(
       address: address, schema: schema,
-      password: { () throws(PasswordError) in
-        try mapError(
-          { (error: ConfigurationError) in PasswordError(error.description) },
-          try self.password())
-      },
+      password: { () throws(LedgerError) in try self.password() },
       requiresReplication: requiresReplication,
       onUnblocked: { count in
         Log.write(

@@ -17,7 +17,7 @@ enum SharedJournalCommand {
 
   static let verbs = ["migrate", "trust", "try", "init", "detach", "status"]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     guard let verb = arguments.operands.first else {
       throw .usage("say what to do: \(verbs.joined(separator: ", "))")
     }
@@ -43,14 +43,14 @@ enum SharedJournalCommand {
 
   /// The shared journal that `--connection` names.
   ///
-  /// - Throws: `CommandError.usage` if a flag is missing or refused.
-  static func owner(_ arguments: Arguments) throws(CommandError) -> Configuration.SharedJournal {
+  /// - Throws: `LedgerError.usage` if a flag is missing or refused.
+  static func owner(_ arguments: Arguments) throws(LedgerError) -> Configuration.SharedJournal {
     guard let text = arguments["--connection"] else {
       throw .usage("--connection is missing: the connection string of the schema's owner")
     }
     let address = try mapError(
       { (error: PostgresAddressError) in
-        CommandError.usage(
+        LedgerError.usage(
           "--connection: "
             + error.reason.replacing("\"passwordFile\"", with: "--password-file"))
       }, try PostgresAddress(checking: text))
@@ -60,7 +60,7 @@ enum SharedJournalCommand {
     return journal
   }
 
-  static func schema(_ arguments: Arguments) throws(CommandError) -> PostgresIdentifier {
+  static func schema(_ arguments: Arguments) throws(LedgerError) -> PostgresIdentifier {
     guard let schema = PostgresIdentifier(arguments["--schema"] ?? "subledger") else {
       throw .usage("--schema takes a-z, 0-9 and _, at most 48 of them")
     }
@@ -70,13 +70,12 @@ enum SharedJournalCommand {
   /// Connects as the owner.
   static func connect(
     _ journal: Configuration.SharedJournal
-  ) throws(CommandError) -> PostgresConnection {
-    let password = try mapError(CommandError.configuration, try journal.password())
+  ) throws(LedgerError) -> PostgresConnection {
+    let password = try journal.password()
     return try mapError(
-      { (error: PostgresError) in CommandError.unavailable(error.description) },
+      { (error: PostgresError) in LedgerError.unavailable(error.description) },
       try PostgresConnection.dial(
         journal.address, password: password, target: .writable, by: soon))
   }
 
-  static func failed(_ error: LedgerError) -> CommandError { .store(error) }
 }

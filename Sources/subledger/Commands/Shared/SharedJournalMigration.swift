@@ -6,20 +6,17 @@ import StrictJSON
 
 /// `shared-journal migrate`: makes the tables, as their owner.
 enum SharedJournalMigration {
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let schema = try SharedJournalCommand.schema(arguments)
     let roots = try arguments.configuration().trustRoots.fingerprints
-    let migration = try mapError(
-      SharedJournalCommand.failed, try SchemaMigration(schema: schema, trusting: roots))
+    let migration = try SchemaMigration(schema: schema, trusting: roots)
     if arguments.has("--sql") {
       Terminal.print(migration.script)
       return .good
     }
     let owner = try SharedJournalCommand.owner(arguments)
     let connection = try SharedJournalCommand.connect(owner)
-    let outcome = try mapError(
-      SharedJournalCommand.failed,
-      try migration.run(on: connection, now: Clock.now(), by: SharedJournalCommand.soon))
+    let outcome = try migration.run(on: connection, now: Clock.now(), by: SharedJournalCommand.soon)
     let role = PostgresJournalSettings.daemonRole(of: schema)
     if arguments.has("--json") {
       Terminal.print(json(outcome, role))

@@ -8,14 +8,12 @@ import StrictJSON
 
 /// `shared-journal status`: where the shared journal is, and how far this copy is.
 enum SharedJournalStatus {
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
     guard let shared = configuration.sharedJournal else {
       throw .usage("the configuration has no \"sharedJournal\"")
     }
-    let report = try mapError(
-      SharedJournalCommand.failed,
-      try ServerReport(shared.settings, by: SharedJournalCommand.soon))
+    let report = try ServerReport(shared.settings, by: SharedJournalCommand.soon)
     let folder = arguments.folder(configuration)
     let copied = copied(folder)
     let state = daemonState(folder)

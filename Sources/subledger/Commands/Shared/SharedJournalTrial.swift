@@ -8,12 +8,10 @@ import StrictJSON
 /// `shared-journal try`: whether a database keeps what a shared journal needs. It makes a schema of
 /// its own and removes it.
 enum SharedJournalTrial {
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let owner = try SharedJournalCommand.owner(arguments)
     let connection = try SharedJournalCommand.connect(owner)
-    let trial = try mapError(
-      SharedJournalCommand.failed,
-      try TrialSchema(on: connection, now: Clock.now(), by: SharedJournalCommand.soon))
+    let trial = try TrialSchema(on: connection, now: Clock.now(), by: SharedJournalCommand.soon)
     var tried = owner
     tried.schema = trial.schema
     let settings = tried.settings

@@ -6,14 +6,12 @@ import StrictJSON
 
 /// `shared-journal trust`: the owner says which root certificates every daemon must trust.
 enum SharedJournalTrust {
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let owner = try SharedJournalCommand.owner(arguments)
     let roots = try arguments.configuration().trustRoots.fingerprints
     let connection = try SharedJournalCommand.connect(owner)
-    try mapError(
-      SharedJournalCommand.failed,
-      try TrustRootTable.set(
-        roots, in: owner.schema, on: connection, by: SharedJournalCommand.soon))
+    try TrustRootTable.set(
+      roots, in: owner.schema, on: connection, by: SharedJournalCommand.soon)
     if arguments.has("--json") {
       Terminal.print(
         .object([

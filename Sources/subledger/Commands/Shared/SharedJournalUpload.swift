@@ -8,7 +8,7 @@ import Store
 /// being one.
 enum SharedJournalUpload {
   /// Uploads a journal, with its id, places and chain.
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
     guard let shared = configuration.sharedJournal else {
       throw .usage("the configuration has no \"sharedJournal\"")
@@ -17,15 +17,14 @@ enum SharedJournalUpload {
       arguments["--from"].map { DataFolder(path: $0) } ?? arguments.folder(configuration)
     let interruption = Interruption.started()
     let reporter = ProgressReporter("upload")
-    let isDone = try mapError(
-      CommandError.store,
-      try CopyUpload.run(folder, to: PostgresJournal(shared.settings), now: Clock.now()) {
-        done, total in
-        reporter.show(done, of: total)
-        return !interruption.isRequested
-      })
+    let isDone = try CopyUpload.run(folder, to: PostgresJournal(shared.settings), now: Clock.now())
+    {
+      done, total in
+      reporter.show(done, of: total)
+      return !interruption.isRequested
+    }
     guard isDone else {
-      throw .interrupted("stopped; the same command goes on where it was")
+      throw .stopped("stopped; the same command goes on where it was")
     }
     try leavePlaces(of: folder, shared)
     Terminal.print("\(folder.path) is uploaded, and a copy of the shared journal now.")
@@ -36,28 +35,24 @@ enum SharedJournalUpload {
   /// is.
   private static func leavePlaces(
     of folder: DataFolder, _ shared: Configuration.SharedJournal
-  ) throws(CommandError) {
-    guard let places = try mapError(CommandError.store, try SinkPositions.bytes(of: folder)) else {
+  ) throws(LedgerError) {
+    guard let places = try SinkPositions.bytes(of: folder) else {
       return
     }
     let table = PostgresDutyTable(shared.settings)
     let (deadline, name) = (Deadline(milliseconds: 10_000), Duty.sinks.rawValue)
-    try mapError(CommandError.store) { () throws(LedgerError) in
-      // Held by a daemon, it is saved already.
-      guard let lease = try table.take(name, for: "shared-journal init", by: deadline) else {
-        return
-      }
-      if lease.position == nil { _ = try table.save(places, of: name, lease, by: deadline) }
-      try table.release(name, lease, by: deadline)
+    // Held by a daemon, it is saved already.
+    guard let lease = try table.take(name, for: "shared-journal init", by: deadline) else {
+      return
     }
+    if lease.position == nil { _ = try table.save(places, of: name, lease, by: deadline) }
+    try table.release(name, lease, by: deadline)
   }
 
-  static func detach(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func detach(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let folder = try arguments.journalFolder()
-    let wasCopy = try mapError(CommandError.store) { () throws(LedgerError) in
-      let lock = try folder.lock()
-      return try Journal.detach(folder, lock: lock, now: Clock.now())
-    }
+    let lock = try folder.lock()
+    let wasCopy = try Journal.detach(folder, lock: lock, now: Clock.now())
     Terminal.print(
       wasCopy
         ? "\(folder.path) is a journal of its own now; remove \"sharedJournal\" from the "

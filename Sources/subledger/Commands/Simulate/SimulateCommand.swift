@@ -13,7 +13,7 @@ enum SimulateCommand {
     var valued: [String] = []
     /// The flags that take none.
     var plain: [String] = []
-    let action: @Sendable (Arguments) throws(CommandError) -> ExitCode
+    let action: @Sendable (Arguments) throws(LedgerError) -> ExitCode
   }
 
   private static let subcommands = [
@@ -31,7 +31,7 @@ enum SimulateCommand {
   static func run(_ arguments: [String]) -> ExitCode {
     let name = arguments.first ?? ""
     guard let chosen = subcommands.first(where: { $0.name == name }) else {
-      return Command.perform("simulate") { () throws(CommandError) in
+      return Command.perform("simulate") { () throws(LedgerError) in
         guard ["--help", "-h", "help"].contains(name) else {
           throw .usage(name.isEmpty ? "name a subcommand" : "unknown subcommand '\(name)'")
         }
@@ -41,7 +41,7 @@ enum SimulateCommand {
     }
     let page = "simulate \(name)"
     let prefix = name == "serve" ? page : "simulate"
-    return Command.perform(prefix, page: page) { () throws(CommandError) in
+    return Command.perform(prefix, page: page) { () throws(LedgerError) in
       let rest = Array(arguments.dropFirst())
       if rest.contains("--help") || rest.contains("-h") {
         Terminal.print(chosen.help)
@@ -51,10 +51,10 @@ enum SimulateCommand {
     }
   }
 
-  private static func makeAuthority(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func makeAuthority(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     guard arguments.operands.count == 1 else { throw .usage("simulate ca needs one folder") }
     let folder = arguments.operands[0]
-    _ = try mapError(CommandError.simulator, try SimulatedAuthority.create(at: folder))
+    _ = try mapError(LedgerError.simulator, try SimulatedAuthority.create(at: folder))
     let path = realpath(folder, nil)
     defer { free(path) }
     let root = path.map { String(cString: $0) } ?? folder
@@ -62,7 +62,7 @@ enum SimulateCommand {
     return .good
   }
 
-  private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func list(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     let items = Lifecycle.all.map {
       JSONValue.object([("name", .string($0.name)), ("summary", .string($0.summary))])
@@ -76,8 +76,8 @@ enum SimulateCommand {
 
   /// The value of `--lifecycle`: names, separated by commas; `all` stands for all of them.
   ///
-  /// - Throws: `CommandError.usage` for a name that there is not.
-  static func lifecycles(_ arguments: Arguments) throws(CommandError) -> [Lifecycle] {
+  /// - Throws: `LedgerError.usage` for a name that there is not.
+  static func lifecycles(_ arguments: Arguments) throws(LedgerError) -> [Lifecycle] {
     guard let value = arguments["--lifecycle"] else { return [] }
     if value == "all" { return Lifecycle.all }
     var lifecycles: [Lifecycle] = []
@@ -92,8 +92,8 @@ enum SimulateCommand {
 
   /// The app that `--bundle-id` and `--app-apple-id` name.
   ///
-  /// - Throws: `CommandError.usage` for an id that is no number.
-  static func app(_ arguments: Arguments) throws(CommandError) -> SimulatedApp {
+  /// - Throws: `LedgerError.usage` for an id that is no number.
+  static func app(_ arguments: Arguments) throws(LedgerError) -> SimulatedApp {
     var app = SimulatedApp()
     if let id = arguments["--bundle-id"] { app.bundleId = id }
     if let id = try arguments.number("--app-apple-id", 1...Int64.max) { app.appAppleId = id }
@@ -103,10 +103,10 @@ enum SimulateCommand {
   /// The value of a flag that names where notifications are sent: plain HTTP, because it is meant
   /// for a service on the same machine. The path is `/v1/notifications` if it has none.
   ///
-  /// - Throws: `CommandError.usage` for another address.
+  /// - Throws: `LedgerError.usage` for another address.
   static func service(
     _ flag: String, _ arguments: Arguments
-  ) throws(CommandError) -> ServiceURL? {
+  ) throws(LedgerError) -> ServiceURL? {
     guard let value = arguments[flag] else { return nil }
     let host = value.dropFirst("http://".count).prefix { $0 != "/" }
     let path = value.dropFirst("http://".count + host.count)
@@ -119,9 +119,9 @@ enum SimulateCommand {
   }
 }
 
-extension CommandError {
+extension LedgerError {
   /// For what the simulated App Store cannot do.
-  static func simulator(_ error: SimulatorError) -> CommandError {
+  static func simulator(_ error: SimulatorError) -> LedgerError {
     if case .exists = error { .usage("\(error)") } else { .unavailable("\(error)") }
   }
 }

@@ -31,11 +31,11 @@ struct SimulateRun {
   private let interruption = Interruption.started()
 
   /// All arguments are checked before the first signature is made.
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try SimulateRun(arguments).run()
   }
 
-  private init(_ arguments: Arguments) throws(CommandError) {
+  private init(_ arguments: Arguments) throws(LedgerError) {
     try arguments.requireNoOperand()
     self.arguments = arguments
     target = try Self.target(arguments)
@@ -70,7 +70,7 @@ struct SimulateRun {
 
   // MARK: Arguments
 
-  private static func target(_ arguments: Arguments) throws(CommandError) -> Target {
+  private static func target(_ arguments: Arguments) throws(LedgerError) -> Target {
     switch (arguments["--output"], try SimulateCommand.service("--url", arguments)) {
     case (let file?, nil): return .file(file)
     case (nil, let service?): return .service(service)
@@ -81,7 +81,7 @@ struct SimulateRun {
 
   /// Without `--end` the simulated time ends when the day began, so that the same arguments give
   /// the same payloads on the whole day.
-  private static func fleet(_ arguments: Arguments) throws(CommandError) -> Fleet {
+  private static func fleet(_ arguments: Arguments) throws(LedgerError) -> Fleet {
     let now = Clock.now()
     let end = arguments["--end"] == "now" ? now : try arguments.time("--end")
     let customers = try arguments.number("--fleet", 1...Int64(Fleet.maximumCustomers))
@@ -101,7 +101,7 @@ struct SimulateRun {
 
   private static func kinds(
     _ arguments: Arguments
-  ) throws(CommandError) -> Set<SimulatedMessage.Kind> {
+  ) throws(LedgerError) -> Set<SimulatedMessage.Kind> {
     var kinds: Set<SimulatedMessage.Kind> = []
     let names = arguments["--kinds"] ?? SimulatedMessage.Kind.notifications.rawValue
     for name in names.split(separator: ",", omittingEmptySubsequences: false) {
@@ -115,7 +115,7 @@ struct SimulateRun {
   }
 
   /// The first line of a file of shared secrets; empty without a file.
-  private static func secret(_ path: String?) throws(CommandError) -> String {
+  private static func secret(_ path: String?) throws(LedgerError) -> String {
     guard let path else { return "" }
     let line: [UInt8]?
     do throws(LedgerError) { line = try LineReader(path: path, maximum: 1 << 20).next() } catch {
@@ -129,7 +129,7 @@ struct SimulateRun {
 
   private static func decimal(
     _ flag: String, _ range: ClosedRange<Double>, _ arguments: Arguments
-  ) throws(CommandError) -> Double? {
+  ) throws(LedgerError) -> Double? {
     guard let value = arguments[flag] else { return nil }
     guard let number = Double(value), range.contains(number) else {
       throw .usage(
@@ -140,7 +140,7 @@ struct SimulateRun {
 
   // MARK: Running
 
-  private func run() throws(CommandError) -> ExitCode {
+  private func run() throws(LedgerError) -> ExitCode {
     let signer = try signer()
     let messages = SimulatedMessage.all(
       kinds, of: fleet.notifications(), app: fleet.app, earlierPurchases: earlierPurchases)
@@ -153,11 +153,11 @@ struct SimulateRun {
 
   /// With the authority named on the command line, else in the process environment, else the one
   /// in the working folder. A certificate for receipts is made if some message has one.
-  private func signer() throws(CommandError) -> MessageSigner {
+  private func signer() throws(LedgerError) -> MessageSigner {
     let named = ProcessEnvironment.variables["SUBLEDGER_AUTHORITY"] ?? ""
     let folder = arguments["--authority"] ?? (named.isEmpty ? "subledger-authority" : named)
     let isNew = !SimulatedAuthority.exists(at: folder)
-    return try mapError(CommandError.simulator) { () throws(SimulatorError) in
+    return try mapError(LedgerError.simulator) { () throws(SimulatorError) in
       let authority = try SimulatedAuthority.inFolder(folder)
       if isNew {
         Terminal.error("made an authority in \(folder); services must trust \(folder)/root.der")
@@ -174,10 +174,10 @@ struct SimulateRun {
   private func write(
     _ deliveries: [Delivery], of messages: [SimulatedMessage], _ signer: MessageSigner,
     to path: String
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     let file = try path == "-" ? nil : Self.create(path)
     let total = deliveries.count
-    let written = try mapError(CommandError.simulator) { () throws(SimulatorError) in
+    let written = try mapError(LedgerError.simulator) { () throws(SimulatorError) in
       let written = try NotificationLines.write(
         deliveries, of: messages, signer: signer, shouldStop: { interruption.isRequested },
         progress: { Terminal.progress("\($0) of \(total) written") }
@@ -201,7 +201,7 @@ struct SimulateRun {
     return isStopped ? .interrupted : .good
   }
 
-  private static func create(_ path: String) throws(CommandError) -> AtomicFileWriter {
+  private static func create(_ path: String) throws(LedgerError) -> AtomicFileWriter {
     do throws(LedgerError) { return try AtomicFileWriter(path) } catch {
       throw .simulator(.file("make", path + ".partial", error))
     }
@@ -210,9 +210,9 @@ struct SimulateRun {
   private func send(
     _ deliveries: [Delivery], of messages: [SimulatedMessage], _ signer: MessageSigner,
     to address: ServiceURL
-  ) throws(CommandError) -> ExitCode {
+  ) throws(LedgerError) -> ExitCode {
     let report = try mapError(
-      CommandError.simulator,
+      LedgerError.simulator,
       try Player(address: address, connections: connections, rate: rate).play(
         deliveries, of: messages, signer: signer, shouldStop: { interruption.isRequested },
         progress: { Terminal.progress("\($0) of \(deliveries.count) delivered") }))

@@ -12,11 +12,11 @@ enum SimulateServe {
     "--listen-sandbox",
   ]
 
-  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let options = try options(arguments)
     let interruption = Interruption.started()
     let store = try mapError(
-      CommandError.simulator, try SimulatedAppStore(options) { Terminal.error($0) })
+      LedgerError.simulator, try SimulatedAppStore(options) { Terminal.error($0) })
     Terminal.print(store.description)
     while !interruption.isRequested { usleep(50_000) }
     store.stop()
@@ -25,7 +25,7 @@ enum SimulateServe {
 
   private static func options(
     _ arguments: Arguments
-  ) throws(CommandError) -> SimulatedAppStore.Options {
+  ) throws(LedgerError) -> SimulatedAppStore.Options {
     try arguments.requireNoOperand()
     guard let authority = arguments["--authority"], !authority.isEmpty else {
       throw .usage("--authority DIR is missing")
@@ -55,7 +55,7 @@ enum SimulateServe {
 
   private static func listen(
     _ flag: String, _ arguments: Arguments
-  ) throws(CommandError) -> String {
+  ) throws(LedgerError) -> String {
     let value = arguments[flag] ?? "127.0.0.1:0"
     guard ListenAddress(value) != nil else {
       throw .usage("\(flag) '\(value)': must be HOST:PORT, such as 127.0.0.1:0")
