@@ -71,7 +71,8 @@ enum DemoCommand {
   ) throws(CommandError) -> (Configuration, token: String, SimulatedAuthority) {
     try mapError(CommandError.store, try DataFolder(path: folder).create())
     let authority = try mapError(
-      CommandError.simulator, try SimulatedAuthority.inFolder(folder + "/authority"))
+      { (error: SimulatorError) in CommandError.unavailable("\(error)") },
+      try SimulatedAuthority.inFolder(folder + "/authority"))
     let token = try token(folder + tokenFile)
     return (try configure(folder, listen: listen, token: token), token, authority)
   }
