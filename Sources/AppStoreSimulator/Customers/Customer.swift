@@ -20,8 +20,8 @@ struct Customer {
   /// Set for two customers in three.
   let appAccountToken: String?
   let ownership: Ownership
-  let seed: UInt64
-  let number: Int
+  private let seed: UInt64
+  private let number: Int
 
   var generator: SeededGenerator
   /// The customer's current time, milliseconds since 1970.
@@ -33,15 +33,15 @@ struct Customer {
   var renewal: Renewal?
   /// The newest purchase, which a refund is about.
   var newest: Purchase?
-  var members: [Customer] = []
-  var token: ExternalToken?
+  private var members: [Customer] = []
+  private var token: ExternalToken?
   private var nextId: Int64
   private var lastSigned: Int64 = 0
   /// Billing periods are counted from this date, so that the 31st is used again after February.
-  var anchor = CivilTime(milliseconds: 0)
-  var months: Int64 = 0
+  private var anchor = CivilTime(milliseconds: 0)
+  private var months: Int64 = 0
   /// The current price and that of the next renewal, in percent of the list price.
-  var priceLevel: Int64 = 100
+  private var priceLevel: Int64 = 100
   var nextPriceLevel: Int64 = 100
 
   /// - Parameters:
@@ -81,8 +81,7 @@ struct Customer {
     case .renew: renew()
     case .cancel: setAutoRenew(false)
     case .changeMind: setAutoRenew(true)
-    case .expire: expire(withdrawn: false)
-    case .expireWithdrawn: expire(withdrawn: true)
+    case .expire: expire()
     case .upgrade(let product): change(to: product, atOnce: true)
     case .downgrade(let product): change(to: product, atOnce: false)
     case .crossgrade(let product):
@@ -165,18 +164,15 @@ struct Customer {
   }
 
   /// Ends the subscription, for a reason (expirationIntent): 1 cancelled, 2 billing failed, 3 no
-  /// consent to a price increase, 4 not for sale, 5 other. EXPIRED is signed seconds to minutes
-  /// after the period, as observed in production; after billing retry 60 days later, when Apple
-  /// gives up.
-  private mutating func expire(withdrawn: Bool) {
+  /// consent to a price increase, 5 other. EXPIRED is signed seconds to minutes after the period,
+  /// as observed in production; after billing retry 60 days later, when Apple gives up.
+  private mutating func expire() {
     guard let ended = current?.expiresDate, var next = renewal, state != .revoked else { return }
     let subtype: String?
     var after = generator.number(in: 20...600) * 1000
     if state == .retry || state == .grace {
       (subtype, next.intent) = ("BILLING_RETRY", 2)
       after += 60 * CivilTime.day
-    } else if withdrawn {
-      (subtype, next.intent) = ("PRODUCT_NOT_FOR_SALE", 4)
     } else if !next.isOn {
       (subtype, next.intent) = ("VOLUNTARY", 1)
       next.winBackOffers = [Offer.comeBack.identifier].compactMap(\.self)
@@ -296,10 +292,137 @@ struct Customer {
     announce("ONE_TIME_CHARGE", about: newest)
   }
 
-  // MARK: Numbers and dates
+  // MARK: Refunds
 
-  /// Adds a member's notifications to the customer's.
-  mutating func collect(_ more: ArraySlice<SimulatedNotification>) { notifications += more }
+  private mutating func announceNewest(_ type: String) { announce(type, about: newest) }
+
+  /// A partial refund of a subscription ends access as well; the percentage is that of the money.
+  private mutating func refund(percent: Int64) {
+    revoke(
+      Purchase.Revocation(
+        date: now / 1000 * 1000, type: percent == 100 ? "REFUND_FULL" : "REFUND_PRORATED",
+        percentage: percent * 1000))
+    announce("REFUND", about: newest)
+  }
+
+  /// Revokes the newest purchase, and with it the subscription if it is the current period's.
+  private mutating func revoke(_ revocation: Purchase.Revocation) {
+    newest?.revocation = revocation
+    guard newest?.id == current?.id else { return }
+    current = newest
+    renewal?.isOn = false
+    // Apple does not go on trying to charge for what it took back.
+    renewal?.intent = nil
+    renewal?.isRetrying = nil
+    renewal?.graceEnd = nil
+    state = .revoked
+  }
+
+  /// Removes the revocation from the transaction; its expiresDate is what it was before.
+  private mutating func reverseRefund() {
+    guard newest?.revocation != nil else { return }
+    newest?.revocation = nil
+    if newest?.id == current?.id {
+      current = newest
+      state = now < current?.expiresDate ?? now ? .active : .expired
+    }
+    announce("REFUND_REVERSED", about: newest)
+  }
+
+  // MARK: Beside subscriptions
+
+  /// The subscription gets another original transaction id, under which it renews. The payloads
+  /// have no advancedCommerceInfo.
+  private mutating func migrate() {
+    guard state == .active, var moved = current, renewal != nil else { return }
+    let id = makeId()
+    moved.previousOriginalId = moved.originalId
+    (moved.id, moved.originalId, moved.webOrderLineItemId) = (id, id, makeId())
+    (moved.purchaseDate, moved.originalPurchaseDate, moved.reason) = (now, now, .purchase)
+    (current, newest) = (moved, moved)
+    announce("MIGRATION", about: current)
+  }
+
+  /// Only the price of the next renewal changes.
+  private mutating func changePrice(_ percent: Int64) {
+    guard state == .active, renewal != nil else { return }
+    nextPriceLevel = priceLevel * (100 + percent) / 100
+    announce("PRICE_CHANGE", about: current)
+  }
+
+  private mutating func makeToken(_ type: String) {
+    token = ExternalToken(id: generator.uuid(), type: type, created: now)
+    announceToken("CREATED")
+  }
+
+  private mutating func announceToken(_ subtype: String) {
+    guard let token else { return }
+    announce(
+      "EXTERNAL_PURCHASE_TOKEN", subtype,
+      content: ("externalPurchaseToken", externalPurchaseToken(token)))
+  }
+
+  // MARK: Family Sharing and assigned seats
+
+  // A member has its own transactions, app transaction id and notifications, and nothing in them
+  // names the purchaser (Supporting Family Sharing in your app).
+
+  /// Adds the one member, who joins within an hour. One member is enough to exercise every rule.
+  private mutating func share(as membership: Ownership) {
+    guard state == .active, let shared = current, ownership == .purchased, members.isEmpty
+    else { return }
+    let delay = generator.number(in: 60...3500) * 1000
+    var member = Customer(
+      app: app, seed: seed, number: number + 500_000, now: now + delay, ownership: membership,
+      owner: storefront)
+    member.join(shared, anchor, months)
+    notifications += member.notifications
+    members.append(member)
+  }
+
+  /// The member's first transaction covers the rest of the purchaser's period.
+  private mutating func join(_ shared: Purchase, _ anchor: CivilTime, _ months: Int64) {
+    (self.anchor, self.months) = (anchor, months)
+    let id = makeId()
+    var own = shared
+    (own.id, own.originalId, own.webOrderLineItemId) = (id, id, makeId())
+    own.originalPurchaseDate = shared.purchaseDate
+    (own.price, own.reason) = (nil, .purchase)
+    (current, newest) = (own, own)
+    renewal = Renewal(
+      product: own.product, date: own.expiresDate ?? now, start: own.purchaseDate)
+    announce("SUBSCRIBED", "INITIAL_BUY", about: current)
+  }
+
+  /// The member's own transaction is revoked; the purchaser's is untouched.
+  private mutating func stopSharing() {
+    guard ownership != .purchased else { return }
+    revoke(
+      Purchase.Revocation(
+        date: now / 1000 * 1000,
+        type: ownership == .assigned ? "ASSIGNMENT_REVOKE" : "FAMILY_REVOKE"))
+    announce("REVOKE", about: current)
+  }
+
+  /// Performs a step of the subscription for each member, which adds the member's notifications.
+  private mutating func follow(_ step: Step) {
+    let followed: Step
+    switch step {
+    case .renew, .cancel, .changeMind, .expire, .upgrade, .downgrade,
+      .crossgrade, .keepProduct, .failToRenew, .outlastGrace, .recover, .extend, .stopSharing:
+      followed = step
+    case .refund where newest?.id == current?.id: followed = .stopSharing
+    default: return
+    }
+    for index in members.indices where members[index].state != .revoked {
+      let before = members[index].notifications.count
+      members[index].now = max(members[index].now, now)
+      members[index].perform(followed)
+      notifications += members[index].notifications.dropFirst(before)
+    }
+  }
+
+  // MARK: Numbers and dates
 
   private mutating func startCycle(at moment: Int64) {
     (anchor, months) = (CivilTime(milliseconds: moment), 0)
@@ -338,13 +461,13 @@ struct Customer {
   }
 
   /// A new id. Ids increase with gaps, like Apple's, as if other customers bought in between.
-  mutating func makeId() -> String {
+  private mutating func makeId() -> String {
     defer { nextId += generator.number(in: 1...4) }
     return String(nextId)
   }
 
   /// Adds a notification, signed 0.3 to 2.5 seconds after the event and after all earlier ones.
-  mutating func announce(
+  private mutating func announce(
     _ type: String, _ subtype: String? = nil, about purchase: Purchase? = nil
   ) {
     if type != "TEST" && purchase == nil { return }
@@ -356,7 +479,9 @@ struct Customer {
   }
 
   /// Adds a notification without a transaction, so that no row may follow from it.
-  mutating func announce(_ type: String, _ subtype: String? = nil, content: (String, JSONValue)) {
+  private mutating func announce(
+    _ type: String, _ subtype: String? = nil, content: (String, JSONValue)
+  ) {
     lastSigned = max(now, lastSigned) + 60_000
     append(type, subtype, lastSigned, content)
   }

@@ -1,26 +1,5 @@
 import StrictJSON
 
-extension SimulatedNotification {
-  /// A notification with its one object, such as `data` (responseBodyV2DecodedPayload). A missing
-  /// subtype is left out, never empty.
-  ///
-  /// - Parameter signed: milliseconds since 1970.
-  init(
-    _ type: String, _ subtype: String?, uuid: String, signed: Int64, _ body: (String, JSONValue)
-  ) {
-    var members = Members()
-    members.add("notificationType", type)
-    members.add("subtype", subtype)
-    members.add("notificationUUID", uuid)
-    members.list.append(body)
-    members.add("version", "2.0")
-    members.add("signedDate", signed)
-    self.init(
-      uuid: uuid, signedDate: signed, type: type, subtype: subtype,
-      payload: .object(members.list))
-  }
-}
-
 extension SimulatedApp {
   /// JWSAppTransactionDecodedPayload of a customer. Dates are milliseconds since 1970.
   func transaction(of customer: String, bought: Int64, at moment: Int64) -> JSONValue {

@@ -1,3 +1,5 @@
+import Platform
+
 /// Apple's inAppOwnershipType.
 enum Ownership: String {
   case purchased = "PURCHASED"
@@ -55,4 +57,16 @@ struct Renewal {
   var winBackOffers: [String] = []
   /// The start of the subscription; a lapse of less than 60 days does not restart it.
   var start: Int64
+}
+
+/// Apple's externalPurchaseToken. Dates are milliseconds since 1970.
+struct ExternalToken {
+  /// Without the sandbox's prefix.
+  let id: String
+  /// Apple's tokenType: ACQUISITION for the first purchase, SERVICES for the use of its services.
+  let type: String
+  let created: Int64
+
+  /// Apple does not document how long a token runs; a year is a guess.
+  var expires: Int64 { created + 365 * CivilTime.day }
 }

@@ -12,11 +12,22 @@ public struct SimulatedNotification: Sendable {
   /// of signedTransactionInfo and signedRenewalInfo.
   public let payload: JSONValue
 
-  public init(
-    uuid: String, signedDate: Int64, type: String, subtype: String?, payload: JSONValue
+  /// A notification with its one object, such as `data` (responseBodyV2DecodedPayload). A missing
+  /// subtype is left out, never empty.
+  ///
+  /// - Parameter signed: milliseconds since 1970.
+  init(
+    _ type: String, _ subtype: String?, uuid: String, signed: Int64, _ body: (String, JSONValue)
   ) {
-    (self.uuid, self.signedDate) = (uuid, signedDate)
-    (self.type, self.subtype, self.payload) = (type, subtype, payload)
+    (self.type, self.subtype, self.uuid, signedDate) = (type, subtype, uuid, signed)
+    var members = Members()
+    members.add("notificationType", type)
+    members.add("subtype", subtype)
+    members.add("notificationUUID", uuid)
+    members.list.append(body)
+    members.add("version", "2.0")
+    members.add("signedDate", signed)
+    payload = .object(members.list)
   }
 
   /// JWSTransactionDecodedPayload; nil if it is about no transaction.

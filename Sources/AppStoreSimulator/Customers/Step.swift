@@ -17,8 +17,6 @@ public enum Step: Sendable, Equatable {
   case changeMind
   /// The period ends and does not renew: EXPIRED, with a subtype that follows from earlier steps.
   case expire
-  /// The developer took the product off sale: EXPIRED / PRODUCT_NOT_FOR_SALE.
-  case expireWithdrawn
 
   /// Effective at once, as a new purchase: DID_CHANGE_RENEWAL_PREF / UPGRADE.
   case upgrade(Product)

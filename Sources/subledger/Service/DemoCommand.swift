@@ -71,7 +71,8 @@ enum DemoCommand {
   ) throws(LedgerError) -> (Configuration, token: String, SimulatedAuthority) {
     try DataFolder(path: folder).create()
     let authority = try mapError(
-      LedgerError.simulator, try SimulatedAuthority.inFolder(folder + "/authority"))
+      { (error: SimulatorError) in LedgerError.unavailable("\(error)") },
+      try SimulatedAuthority.inFolder(folder + "/authority"))
     let token = try token(folder + tokenFile)
     return (try configure(folder, listen: listen, token: token), token, authority)
   }

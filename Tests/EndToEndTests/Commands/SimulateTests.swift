@@ -32,7 +32,7 @@ import Testing
       (["run", "--fleet", "1", "--output", "-", "--kinds", "v2"], "'v2'"),
       (["run", "--fleet", "1", "--output", "-", "--kinds", "v1"], "--v1-secret-file"),
       (["run", "--fleet", "1", "--output", "-", "--receipt-records", "2001"], "2000"),
-      (["run", "--fleet", "1", "--output", "-", "--receipt-digest", "md5"], "--receipt-digest"),
+      (["run", "--fleet", "1", "--output", "-", "--receipt-digest", "md5"], "'md5'"),
       (["run", "--fleet", "1", "--url", "http://a", "--kinds", "receipts"], "--output"),
       (["run", "--wat"], "--wat"), (["ca"], "folder"), (["list", "x"], "'x'"),
       (["serve"], "--authority"), (["serve", "--authority"], "--authority"),

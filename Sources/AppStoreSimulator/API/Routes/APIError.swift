@@ -104,6 +104,10 @@ enum APIError: Int64, Error {
 }
 
 extension HTTPResponse {
+  static func json(_ members: [(String, JSONValue)], status: Int = 200) -> HTTPResponse {
+    json(.object(members), status: status)
+  }
+
   static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
     HTTPResponse(
       status: status, headers: [("Content-Type", "application/json")], body: value.bytes)
@@ -112,8 +116,8 @@ extension HTTPResponse {
   /// The error body with a number of Apple's, or any other.
   static func error(_ code: Int64) -> HTTPResponse {
     .json(
-      .object([
+      [
         ("errorCode", .integer(code)), ("errorMessage", .string(APIError.message(of: code))),
-      ]), status: Int(code / 10_000))
+      ], status: Int(code / 10_000))
   }
 }

@@ -21,10 +21,9 @@ struct APIRoutes {
   ) throws(APIError) -> HTTPResponse {
     let query = QueryItems(request.query)
     let id = operation.id
+    if operation.kind.takesJSON && !Self.isJSON(request) { return HTTPResponse(status: 415) }
     switch operation.kind {
-    case .notificationHistory:
-      guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
-      return try notificationHistory(request.body, query, &facts)
+    case .notificationHistory: return try notificationHistory(request.body, query, &facts)
     case .requestTest: return try requestTest(&facts)
     case .testStatus: return try testStatus(id, &facts)
     case .statuses: return try statuses(try account(id, facts), query, facts)
@@ -36,18 +35,26 @@ struct APIRoutes {
     case .transaction: return try transaction(id, facts)
     case .order: return try lookUpOrder(id, facts)
     case .finish: return try finish(id, facts)
-    case .consumption, .accountToken, .extend:
-      guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
-      return try change(operation, request.body, &facts)
-    case .massExtend:
-      guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
-      return try extendAll(request.body, &facts)
+    case .consumption: return try consumption(id, try Self.object(request.body), facts)
+    case .accountToken: return try accountToken(id, try Self.object(request.body), facts)
+    case .extend: return try extend(id, try Self.object(request.body), &facts)
+    case .massExtend: return try extendAll(try Self.object(request.body), &facts)
     case .massExtendStatus: return try massExtensionStatus(operation, facts)
     }
   }
 
   private static func isJSON(_ request: HTTPRequest) -> Bool {
     request.headers.first("content-type")?.hasPrefix("application/json") == true
+  }
+
+  /// The object that a body is.
+  ///
+  /// - Throws: `APIError.badRequest` if it is none.
+  static func object(_ body: [UInt8]) throws(APIError) -> JSONElement {
+    guard let root = try? JSONDocument(parsing: body).root, root.kind == .object else {
+      throw .badRequest
+    }
+    return root
   }
 
   /// - Throws: `APIError.invalidTransactionId` unless the id is a number;

@@ -33,7 +33,7 @@ extension APIRoutes {
         ("lastTransactions", .array(group.entries)),
       ])
     }
-    return .json(.object(facts.app.members + [("data", .array(data))]))
+    return .json(facts.app.members + [("data", .array(data))])
   }
 
   /// One entry of `lastTransactions`, changed as `behaviour.status` says.
@@ -61,7 +61,7 @@ extension APIRoutes {
       account.purchases.first { $0.id == id }
       ?? account.purchases.last { $0.transaction.text("originalTransactionId") == id }
     guard let found else { throw .transactionIdNotFound }
-    return .json(.object([("signedTransactionInfo", try signNow(found.transaction))]))
+    return .json([("signedTransactionInfo", try signNow(found.transaction))])
   }
 
   /// - Throws: `APIError.internalError` if it cannot be signed.
@@ -71,7 +71,7 @@ extension APIRoutes {
     let first = account.transactions.compactMap { $0.number("purchaseDate") }.min()
     let transaction = facts.app.transaction(
       of: account.appTransactionId, bought: first ?? moment, at: moment)
-    return .json(.object([("signedAppTransactionInfo", try sign(transaction))]))
+    return .json([("signedAppTransactionInfo", try sign(transaction))])
   }
 
   /// The order of a transaction is `M` and the transaction's id. The sandbox has no orders: its
@@ -85,11 +85,10 @@ extension APIRoutes {
     let number = String(id.dropFirst())
     guard id.hasPrefix("M"), let account = facts.account(with: number, at: moment),
       let purchase = account.purchases.first(where: { $0.id == number })
-    else { return .json(.object([("status", .integer(1))])) }
-    return .json(
-      .object([
-        ("status", .integer(0)),
-        ("signedTransactions", .array([try signNow(purchase.transaction)])),
-      ]))
+    else { return .json([("status", .integer(1))]) }
+    return .json([
+      ("status", .integer(0)),
+      ("signedTransactions", .array([try signNow(purchase.transaction)])),
+    ])
   }
 }

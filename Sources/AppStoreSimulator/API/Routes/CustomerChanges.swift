@@ -5,20 +5,6 @@ import StrictJSON
 /// The calls that change something of one customer at Apple. They are checked and answered, and
 /// only a second extension remembers the first: the customers' lives go on as they were made.
 extension APIRoutes {
-  /// - Throws: `APIError` for the first member or id that Apple refuses.
-  func change(
-    _ operation: Operation, _ body: [UInt8], _ facts: inout AppFacts
-  ) throws(APIError) -> HTTPResponse {
-    guard let root = try? JSONDocument(parsing: body).root, root.kind == .object else {
-      throw .badRequest
-    }
-    switch operation.kind {
-    case .consumption: return try consumption(operation.id, root, facts)
-    case .accountToken: return try accountToken(operation.id, root, facts)
-    default: return try extend(operation.id, root, &facts)
-    }
-  }
-
   /// Finish Transaction.
   ///
   /// - Throws: as Get Transaction Info.
@@ -51,7 +37,7 @@ extension APIRoutes {
 
   /// Send Consumption Information, version 2. The numbers of Apple's errors for a percentage that
   /// is out of range, or of something not delivered, are not documented.
-  private func consumption(
+  func consumption(
     _ id: String, _ root: JSONElement, _ facts: AppFacts
   ) throws(APIError) -> HTTPResponse {
     let transaction = try purchase(id, facts)
@@ -78,7 +64,7 @@ extension APIRoutes {
 
   // MARK: App account token
 
-  private func accountToken(
+  func accountToken(
     _ id: String, _ root: JSONElement, _ facts: AppFacts
   ) throws(APIError) -> HTTPResponse {
     let account = try originalAccount(id, facts)
@@ -106,7 +92,7 @@ extension APIRoutes {
 
   /// Extend a Subscription Renewal Date. The same identifier has the same answer; the third
   /// extension of a subscription within a year is refused.
-  private func extend(
+  func extend(
     _ id: String, _ root: JSONElement, _ facts: inout AppFacts
   ) throws(APIError) -> HTTPResponse {
     let days = try Self.days(root)
@@ -123,13 +109,12 @@ extension APIRoutes {
     }
     guard isExtensible(id, identifier, facts) else { throw .extendedTooOften }
     if behaviour.extends { facts.extensions[id, default: [:]][identifier] = moment }
-    return .json(
-      .object([
-        ("originalTransactionId", .string(id)),
-        ("webOrderLineItemId", .optional(own.transaction.text("webOrderLineItemId"))),
-        ("success", .boolean(behaviour.extends)),
-        ("effectiveDate", .integer(end + days * CivilTime.day)),
-      ]))
+    return .json([
+      ("originalTransactionId", .string(id)),
+      ("webOrderLineItemId", .optional(own.transaction.text("webOrderLineItemId"))),
+      ("success", .boolean(behaviour.extends)),
+      ("effectiveDate", .integer(end + days * CivilTime.day)),
+    ])
   }
 
   /// - Throws: `APIError.invalidDays`, `.invalidReason`.

@@ -19,9 +19,7 @@ struct HistoryRequest {
   /// - Parameter moment: the simulated time, milliseconds since 1970; a later end means now.
   /// - Throws: `APIError` for the first member that Apple refuses.
   init(_ body: [UInt8], isProduction: Bool, moment: Int64) throws(APIError) {
-    guard let root = try? JSONDocument(parsing: body).root, root.kind == .object else {
-      throw .badRequest
-    }
+    let root = try APIRoutes.object(body)
     guard let start = root["startDate"]?.integer, start >= 0 else { throw .invalidStartDate }
     guard let end = root["endDate"]?.integer, end >= 0 else { throw .invalidEndDate }
     guard start < end else { throw .startAfterEnd }

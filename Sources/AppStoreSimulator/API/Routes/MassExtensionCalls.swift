@@ -14,10 +14,9 @@ extension APIRoutes {
   private static let duration: Int64 = 60_000
 
   /// - Throws: `APIError` for the first member that Apple refuses.
-  func extendAll(_ body: [UInt8], _ facts: inout AppFacts) throws(APIError) -> HTTPResponse {
-    guard let root = try? JSONDocument(parsing: body).root, root.kind == .object else {
-      throw .badRequest
-    }
+  func extendAll(
+    _ root: JSONElement, _ facts: inout AppFacts
+  ) throws(APIError) -> HTTPResponse {
     let days = try Self.days(root)
     guard let identifier = root["requestIdentifier"]?.string, Self.isUUID(identifier) else {
       throw .invalidRequestIdentifier
@@ -25,7 +24,7 @@ extension APIRoutes {
     guard let product = root["productId"]?.string, !product.isEmpty else {
       throw .invalidProductId
     }
-    let answer = HTTPResponse.json(.object([("requestIdentifier", .string(identifier))]))
+    let answer = HTTPResponse.json([("requestIdentifier", .string(identifier))])
     // Each identifier is used once: told again, the request is only answered.
     guard facts.massExtensions[identifier] == nil else { return answer }
     var request = MassExtension(
@@ -55,9 +54,8 @@ extension APIRoutes {
       ("succeededCount", .integer(request.succeeded)), ("failedCount", .integer(request.failed)),
     ]
     return .json(
-      .object(
-        [("requestIdentifier", .string(identifier)), ("complete", .boolean(isComplete))]
-          + (isComplete ? counts : [])))
+      [("requestIdentifier", .string(identifier)), ("complete", .boolean(isComplete))]
+        + (isComplete ? counts : []))
   }
 
   /// - Throws: `APIError.emptyStorefronts`, `.invalidStorefront`.

@@ -29,7 +29,7 @@ extension APIRoutes {
       let token = PaginationToken(offset: end, made: moment, for: body)
       members.append(("paginationToken", .string(token.text)))
     }
-    return .json(.object(members))
+    return .json(members)
   }
 
   private func offset(_ token: String?, _ body: [UInt8]) throws(APIError) -> Int {

@@ -19,6 +19,11 @@ struct Operation: Sendable {
     case massExtend = "Extend Subscription Renewal Dates for All Active Subscribers"
     case massExtendStatus = "Get Status of Subscription Renewal Date Extensions"
 
+    /// Whether it is refused without a body of JSON.
+    var takesJSON: Bool {
+      [.notificationHistory, .consumption, .accountToken, .extend, .massExtend].contains(self)
+    }
+
     /// Requests a second in Production; the sandbox has a tenth. The status of extensions is not in
     /// Apple's table.
     ///

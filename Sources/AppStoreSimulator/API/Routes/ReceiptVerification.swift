@@ -27,12 +27,12 @@ extension APIRoutes {
       if (21100...21199).contains(status) {
         members.append(("is-retryable", .boolean(behaviour.receiptRetryable)))
       }
-      return .json(.object(members))
+      return .json(members)
     }
     do throws(Status) {
-      return .json(.object(try members(request, facts, signer)))
+      return .json(try members(request, facts, signer))
     } catch {
-      return .json(.object([("status", .integer(error.rawValue))]))
+      return .json([("status", .integer(error.rawValue))])
     }
   }
 
@@ -87,7 +87,7 @@ extension APIRoutes {
     let ids = (0..<facts.fleet.count).flatMap { customer in
       facts.accounts(of: customer, at: moment).map(\.appTransactionId)
     }
-    return .json(.object([("appTransactionIds", .array(ids.sorted().map(JSONValue.string)))]))
+    return .json([("appTransactionIds", .array(ids.sorted().map(JSONValue.string)))])
   }
 
   /// What the app of one customer holds on its device: the bodies of `POST /v1/transactions`, and
@@ -108,12 +108,11 @@ extension APIRoutes {
           try messages.body(
             of: transaction.signed(at: moment), renewal?.signed(at: moment)))
       }
-      return .json(
-        .object([
-          ("appTransactionId", .string(account.appTransactionId)),
-          ("transactions", .array(transactions)),
-          ("receipt", try receipt(of: account, messages, facts.app)),
-        ]))
+      return .json([
+        ("appTransactionId", .string(account.appTransactionId)),
+        ("transactions", .array(transactions)),
+        ("receipt", try receipt(of: account, messages, facts.app)),
+      ])
     } catch { throw .internalError }
   }
 

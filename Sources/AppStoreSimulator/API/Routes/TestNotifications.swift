@@ -11,7 +11,7 @@ extension APIRoutes {
     ).last
     guard let made else { throw .internalError }
     let index = facts.add(made, due: moment)
-    return .json(.object([("testNotificationToken", .string(token(index, facts)))]))
+    return .json([("testNotificationToken", .string(token(index, facts)))])
   }
 
   /// - Throws: `APIError.testNotFound` until the first attempt has ended; `.invalidTestToken` for a

@@ -47,7 +47,7 @@ extension APIRoutes {
       .filter { !omitsConsumables || $0.transaction.text("type") != "Consumable" }
       .map { Entry(date: $0.modified, id: Int64($0.id) ?? 0, transaction: $0.transaction) }
     let members = try page(entries, account, query, isAscending: filter.isAscending)
-    return .json(.object(members + facts.app.members))
+    return .json(members + facts.app.members)
   }
 
   /// The refunds in ascending order of their date.
@@ -60,7 +60,7 @@ extension APIRoutes {
       else { return nil }
       return Entry(date: date, id: Int64(purchase.id) ?? 0, transaction: purchase.transaction)
     }
-    return .json(.object(try page(entries, account, query, isAscending: true)))
+    return .json(try page(entries, account, query, isAscending: true))
   }
 
   private func page(

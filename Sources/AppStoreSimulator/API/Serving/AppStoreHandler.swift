@@ -40,7 +40,7 @@ final class AppStoreHandler: RequestHandler {
     let report: @Sendable () -> HTTPResponse = { .json(state.withLock { $0.report }) }
     if request.method == "GET" { return report() }
     guard request.method == "POST", let root = try? JSONDocument(parsing: request.body).root
-    else { return .json(.object([("error", .string("POST a JSON object"))]), status: 400) }
+    else { return .json([("error", .string("POST a JSON object"))], status: 400) }
     let applied = state.withLock { state -> Result<Int64, ControlError> in
       do throws(ControlError) { return .success(try state.behaviour.apply(root)) } catch {
         return .failure(error)
@@ -48,7 +48,7 @@ final class AppStoreHandler: RequestHandler {
     }
     switch applied {
     case .failure(let error):
-      return .json(.object([("error", .string(error.description))]), status: 400)
+      return .json([("error", .string(error.description))], status: 400)
     case .success(let milliseconds):
       let isQueued = state.advance(milliseconds) { sender.send(report()) }
       return isQueued ? nil : HTTPResponse(status: 503)

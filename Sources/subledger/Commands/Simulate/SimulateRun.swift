@@ -42,9 +42,10 @@ struct SimulateRun {
     fleet = try Self.fleet(arguments)
     kinds = try Self.kinds(arguments)
     earlierPurchases = Int(try arguments.number("--receipt-records", 1...2000) ?? 1) - 1
-    guard
-      let digests = MessageSigner.Digests(rawValue: arguments["--receipt-digest"] ?? "sha256")
-    else { throw .usage("--receipt-digest must be sha256, sha1 or both") }
+    let digest = arguments["--receipt-digest"] ?? "sha256"
+    guard let digests = MessageSigner.Digests(rawValue: digest) else {
+      throw .usage("--receipt-digest '\(digest)': must be sha256, sha1 or both")
+    }
     self.digests = digests
     v1Secret = try Self.secret(arguments["--v1-secret-file"])
     var faults = DeliveryFaults()
