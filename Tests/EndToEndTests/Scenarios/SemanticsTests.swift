@@ -4,7 +4,7 @@ import Support
 import Synchronization
 import Testing
 
-/// Rows S1, S3, S4 and S15 of the hostile inputs, which need many requests: duplicates, order, ties.
+/// Rows S1, S3, S4 and S15 of the hostile inputs, which need many requests: duplicates and order.
 @Suite struct SemanticsTests {
   private struct Server {
     let installation: Installation

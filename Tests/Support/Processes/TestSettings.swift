@@ -1,8 +1,8 @@
 import Foundation
 
 /// How much a test does, and from which seed. `SUBLEDGER_COUNTS=lives=20000,kills=100` sets other
-/// numbers than the usual ones, `SUBLEDGER_SEED` another seed. `Tests/README.md` lists all variables
-/// that the tests read.
+/// numbers than the usual ones, `SUBLEDGER_SEED` another seed. `Tests/README.md` lists all
+/// variables that the tests read.
 public enum TestCount: String, Sendable {
   /// Copies of a journal that are made under load.
   case backups
