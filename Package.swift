@@ -168,7 +168,8 @@ let package = Package(
     tests(
       "SharedJournal",
       ledger + ["Support", "subledger", "SharedJournal", "Migrations", "AppStoreSimulator"]),
-    tests("HostileInput", ledger + ["Support", "subledger", "AppStoreSimulator"]),
+    tests(
+      "HostileInput", ledger + ["Support", "subledger", "subledger-bench", "AppStoreSimulator"]),
     tests("Durability", ledger + ["Support", "subledger", "AppStoreSimulator"], computes: true),
     // The whole ledger under a seeded scheduler; SQLite's files through a layer that can fail.
     tests("Simulation", ledger + ["Support", "AppStoreSimulator", "CSQLite"], computes: true),

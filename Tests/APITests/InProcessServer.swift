@@ -16,7 +16,6 @@ import Testing
 final class InProcessServer: Sendable {
   static let token = "a-read-token-for-everything"
   static let authorization = "Authorization: Bearer \(token)"
-  static let sandboxToken = "a-read-token-for-the-sandbox"
 
   let folder: String
   let configuration: Configuration
@@ -57,19 +56,15 @@ final class InProcessServer: Sendable {
     return path
   }
 
-  /// A configuration with two apps and two tokens, read from a real file: `com.example.app` in both
-  /// environments with an appAppleId, `com.example.sandbox` in Sandbox alone.
+  /// A configuration with an app in both environments and a token, read from a real file.
   static func configuration(in folder: String, root: [UInt8]) throws -> Configuration {
     let file = folder + "/subledger.json"
     try Data(root).write(to: URL(fileURLWithPath: folder + "/root.der"))
     let text = """
       {"apps":[{"bundleId":"com.example.app","appAppleId":123456789,
-        "environments":["Production","Sandbox"]},
-        {"bundleId":"com.example.sandbox","environments":["Sandbox"]}],
+        "environments":["Production","Sandbox"]}],
        "trustRoots":["\(folder)/root.der"],
-       "readTokens":[{"name":"all","sha256":"\(ReadAccess.digest(of: token))"},
-        {"name":"sandbox","sha256":"\(ReadAccess.digest(of: sandboxToken))",
-         "environments":["Sandbox"]}]}
+       "readTokens":[{"name":"all","sha256":"\(ReadAccess.digest(of: token))"}]}
       """
     try Data(text.utf8).write(to: URL(fileURLWithPath: file))
     return try Configuration.load(file: file, variables: [:], listen: nil, data: folder + "/data")
@@ -119,63 +114,5 @@ final class InProcessServer: Sendable {
       sum += Int(line.split(separator: " ").last ?? "") ?? 0
     }
     return sum
-  }
-
-  private func refusals() throws -> Int {
-    try count("subledger_refusals_total", "subledger_http_refusals_total")
-  }
-
-  // MARK: Expectations
-
-  /// Expects what every refusal of the table has: this status, nothing journaled, quarantine
-  /// unchanged (one more for 422), a problem with a code that repeats nothing of the request, and
-  /// one more counted refusal.
-  func refuses(
-    _ body: [UInt8], _ status: Int, _ codes: [String] = [], _ row: String,
-    headers: [String] = ["Content-Type: application/json"],
-    at location: SourceLocation = #_sourceLocation
-  ) throws {
-    let before = try state()
-    let counted = try refusals()
-    let response = post(body, headers)
-    #expect(
-      response?.status == status, "\(row): \(response?.text ?? "no answer")",
-      sourceLocation: location)
-    guard let response else { return }
-    response.expectProblem(row, codes, location)
-    #expect(!response.repeats(body), "\(row) is echoed", sourceLocation: location)
-    let after = try state()
-    #expect(after.head == before.head, "\(row) is journaled", sourceLocation: location)
-    #expect(
-      after.quarantined == before.quarantined + (status == 422 ? 1 : 0), "\(row): quarantine",
-      sourceLocation: location)
-    #expect(try refusals() == counted + 1, "\(row) is not counted", sourceLocation: location)
-  }
-
-  func refuses(
-    signedPayload: [UInt8], _ status: Int, _ codes: [String] = [], _ row: String,
-    at location: SourceLocation = #_sourceLocation
-  ) throws {
-    try refuses(ForgedJWS.body(signedPayload), status, codes, row, at: location)
-  }
-
-  /// Expects 200 and one more event.
-  func accepts(
-    _ body: [UInt8], _ row: String, at location: SourceLocation = #_sourceLocation
-  ) throws {
-    let before = try state()
-    let response = post(body)
-    #expect(
-      response?.status == 200, "\(row): \(response?.text ?? "none")", sourceLocation: location)
-    #expect(response?.text.contains("accepted") == true, "\(row)", sourceLocation: location)
-    let after = try state()
-    #expect(after.head.seq == before.head.seq + 1, "\(row)", sourceLocation: location)
-    #expect(after.quarantined == before.quarantined, "\(row)", sourceLocation: location)
-  }
-
-  func accepts(
-    signedPayload: [UInt8], _ row: String, at location: SourceLocation = #_sourceLocation
-  ) throws {
-    try accepts(ForgedJWS.body(signedPayload), row, at: location)
   }
 }

@@ -2,11 +2,10 @@ import StrictJSON
 import Support
 import Testing
 
-/// Row S2b: a notification that Apple signs again is the same notification (promise 4).
+/// Rows S2 and S2b: a notification that Apple signs again is the same notification (promise 4).
 @Suite struct SignedAgainTests {
   private let authority: Authority
   private let server: InProcessServer
-  private let uuid = Sample.uuid()
 
   init() throws {
     authority = try Authority.shared.get()
@@ -17,7 +16,7 @@ import Testing
     server.post(signedPayload: jws)?.json?["outcome"]?.string
   }
 
-  private var first: JSONValue { Sample.notification(uuid: uuid) }
+  private let first = Sample.notification(1)
 
   /// Signed by another leaf under the same root, with its nested JWS.
   private func rotated(_ notification: JSONValue) throws -> [UInt8] {
@@ -29,8 +28,8 @@ import Testing
     ] {
       let payload = try #require(notification["data"]?[part])
       let jws = try ForgedJWS.jws(header: header, payload: payload.bytes, key: forgery.leafKey)
-      rotated = rotated.with("data.\(part)", nil)
-        .with("data.\(name)", .string(String(decoding: jws, as: UTF8.self)))
+      rotated = rotated.setting("data.\(part)", nil)
+        .setting("data.\(name)", .string(String(decoding: jws, as: UTF8.self)))
     }
     return try ForgedJWS.jws(header: header, payload: rotated.bytes, key: forgery.leafKey)
   }
@@ -40,10 +39,10 @@ import Testing
     let state = try server.state()
     let again = try [
       authority.signed(first), authority.signed(first.sorted()), rotated(first),
-      authority.signed(first.with("signedDate", .integer(Sample.purchase + 60_000))),
-      authority.signed(Sample.notification(uuid: uuid, signed: Sample.purchase + 60_000)),
-      rotated(Sample.notification(uuid: uuid, signed: Sample.purchase + 90_000)),
-      authority.signed(Sample.notification(uuid: uuid.uppercased())),
+      authority.signed(first.setting("signedDate", .integer(Sample.start + 60_000))),
+      authority.signed(first.dated(Sample.start + 60_000)),
+      rotated(first.dated(Sample.start + 90_000)),
+      authority.signed(first.setting("notificationUUID", .string(Sample.uuid(1).uppercased()))),
     ]
     for (number, jws) in again.enumerated() {
       #expect(outcome(jws) == "duplicate", "\(number)")
@@ -55,11 +54,11 @@ import Testing
     #expect(outcome(try authority.signed(first)) == "accepted")
     let head = try server.state().head
     let others = [
-      first.with("subtype", .string("RESUBSCRIBE")), first.with("new", .null),
-      first.with("data.transaction.price", .integer(9_991)),
-      first.with("data.renewalInfo.autoRenewStatus", .integer(0)),
-      first.with("data.renewalInfo", nil), first.with("data.signedDate", .integer(1)),
-      first.with("data.transaction.currency", .string("usd")),
+      first.setting("subtype", .string("RESUBSCRIBE")), first.setting("new", .null),
+      first.setting("data.transaction.price", .integer(9_991)),
+      first.setting("data.renewalInfo.autoRenewStatus", .integer(0)),
+      first.setting("data.renewalInfo", nil), first.setting("data.signedDate", .integer(1)),
+      first.setting("data.transaction.currency", .string("usd")),
     ]
     for (number, other) in others.enumerated() {
       for _ in 0..<2 {
@@ -70,11 +69,14 @@ import Testing
       }
     }
     #expect(outcome(try authority.signed(first)) == "duplicate")
+    let metrics = try #require(server.get("/metrics")?.text)
+    let counted = metrics.split(separator: "\n").filter { $0.contains("outcome=\"conflict\"") }
+    #expect(counted.count == 1 && counted.first?.hasSuffix("} \(2 * others.count)") == true)
   }
 
   @Test func `a quarantined notification that is signed again is kept once`() throws {
-    let foreign = first.with("data.bundleId", .string("com.example.other"))
-      .with("data.transaction.bundleId", .string("com.example.other"))
+    let foreign = first.setting("data.bundleId", .string("com.example.other"))
+      .setting("data.transaction.bundleId", .string("com.example.other"))
     for jws in try [authority.signed(foreign), authority.signed(foreign), rotated(foreign)] {
       #expect(server.post(signedPayload: jws)?.status == 422)
     }

@@ -64,40 +64,6 @@ struct Response {
 
   var text: String { String(decoding: body, as: UTF8.self) }
 
-  func header(_ name: String) -> String? {
-    let line = head.split(separator: "\r\n").first {
-      $0.lowercased().hasPrefix(name.lowercased() + ":")
-    }
-    return line.map { String($0.dropFirst(name.count + 1).drop { $0 == " " }) }
-  }
-
   var json: JSONElement? { try? JSONDocument(parsing: body).root }
 
-  /// Whether any 16 consecutive bytes of the request occur in the body.
-  func repeats(_ request: [UInt8]) -> Bool {
-    let runs = Set(Self.runs(body).map { [$0.first, $0.second] })
-    return !runs.isEmpty && Self.runs(request).contains { runs.contains([$0.first, $0.second]) }
-  }
-
-  /// Every run of 16 bytes, as two numbers.
-  private static func runs(_ bytes: [UInt8]) -> [(first: UInt64, second: UInt64)] {
-    var found: [(first: UInt64, second: UInt64)] = []
-    var run = (first: UInt64(0), second: UInt64(0))
-    for (index, byte) in bytes.enumerated() {
-      run = (run.first << 8 | run.second >> 56, run.second << 8 | UInt64(byte))
-      if index >= 15 { found.append(run) }
-    }
-    return found
-  }
-
-  func expectProblem(_ row: String, _ codes: [String], _ location: SourceLocation) {
-    #expect(
-      header("Content-Type") == "application/problem+json", "\(row)", sourceLocation: location)
-    let code = json?["code"]?.string
-    #expect(code?.isEmpty == false, "\(row) has no code", sourceLocation: location)
-    if !codes.isEmpty {
-      #expect(codes.contains(code ?? ""), "\(row): \(code ?? "none")", sourceLocation: location)
-    }
-    #expect(json?["status"]?.integer == Int64(status), "\(row)", sourceLocation: location)
-  }
 }

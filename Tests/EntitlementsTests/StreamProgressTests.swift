@@ -1,6 +1,5 @@
 import AppStore
 import Entitlements
-import Glibc
 import Support
 import Testing
 
@@ -95,22 +94,8 @@ import Testing
     }
   }
 
-  /// Processor time of this thread, because other tests run at the same time.
-  private static func seconds(_ body: () -> Void) -> Double {
-    func now() -> Double {
-      var time = timespec()
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
-    return (0..<3).map { _ in
-      let start = now()
-      body()
-      return now() - start
-    }.min() ?? 0
-  }
-
   private static func seconds(_ events: [FoldEvent]) -> Double {
-    seconds {
+    processorSeconds {
       var progress = StreamProgress()
       var clock = Int64.min
       for event in events {

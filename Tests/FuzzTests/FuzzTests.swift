@@ -35,7 +35,7 @@ import Testing
     let inputs = try Self.corpus(name).map(\.bytes)
     var random = SeededGenerator(seed: TestSeed.drawn)
     for round in 0..<Self.rounds {
-      let changed = Self.changed(random.pick(inputs), &random)
+      let changed = random.changed(random.pick(inputs))
       #expect(target.fault(changed) == nil, "\(name), round \(round): \(changed)")
     }
   }
@@ -48,20 +48,4 @@ import Testing
     }
   }
 
-  private static func changed(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
-    var bytes = bytes
-    for _ in 0..<random.number(in: 1...3) {
-      guard !bytes.isEmpty else { return [0x20] }
-      let index = Int(random.number(in: 0...Int64(bytes.count - 1)))
-      let end = min(bytes.count, index + Int(random.number(in: 1...8)))
-      switch random.number(in: 0...4) {
-      case 0: bytes[index] ^= 1 << UInt8(random.number(in: 0...7))
-      case 1: bytes[index] = UInt8(random.number(in: 0...255))
-      case 2: bytes.removeSubrange(index..<end)
-      case 3: bytes.insert(contentsOf: bytes[index..<end], at: index)
-      default: bytes.removeLast(bytes.count - index)
-      }
-    }
-    return bytes
-  }
 }

@@ -7,20 +7,34 @@ import Testing
 extension HostileTable {
   private static let routes = [
     "/v1/entitlements", "/v1/entitlements/7000", "/v1/entitlements/7000/history", "/metrics",
+    "/v1/overview", "/v1/quarantine", "/v1/rebuild",
   ]
 
   private static func gets(_ targets: [String]) -> [HostileRow.Variant] {
     targets.map { .get($0) }
   }
 
+  /// With and without a token.
+  private static func otherMethods(_ paths: [String]) -> [HostileRow.Variant] {
+    let token = "Authorization: Bearer \(Installation.token)"
+    return paths.flatMap { path in
+      ["POST", "PUT", "DELETE", "PATCH"].flatMap { method in
+        [["Content-Length: 0"], ["Content-Length: 0", token]].map {
+          HostileRow.Variant.get(path, $0, method: method)
+        }
+      }
+    }
+  }
+
   static let access: [HostileRow] = [
-    .refused("A1", 401, field: "WWW-Authenticate") { _ in
+    .refused("A1", 401, field: "WWW-Authenticate: Bearer") { _ in
       let token = Installation.token
       let good = "Authorization: Bearer \(token)"
       let wrong = [
         [], ["Authorization: Basic \(token)"], ["Authorization: Bearer"],
         ["Authorization: Bearer "], ["Authorization: \(token)"], [good, good],
-        [good, "Authorization: Bearer wrong"], [good + "x"], [String(good.dropLast())],
+        [good, "Authorization: Bearer wrong"], [good + "x"], [good + " x"],
+        ["Authorization: Bearer, Bearer \(token)"], [String(good.dropLast())],
         ["Cookie: token=\(token)"], ["X-Authorization: Bearer \(token)"],
         ["Authorization: Bearer \(token.uppercased())"],
         ["Authorization: Bearer " + String(repeating: "x", count: 10_240)],
@@ -30,6 +44,10 @@ extension HostileTable {
           + ["?token=\(token)", "?access_token=\(token)"].map { .get(route + $0, []) }
       }
     },
+    .scripted("A1") { hostile in
+      let fields = ["authorization: bearer \(Installation.token)"]
+      #expect(hostile.daemon.client().ask("GET", "/metrics", fields)?.status == 200, "A1")
+    },
     .scripted("A2", othersRows),
     .refused("A3", 400) { _ in
       let lists = [
@@ -38,12 +56,19 @@ extension HostileTable {
         "status=ACTIVE", "status=%", "status=%2", "status=%zz", "environment=production",
         "product_id=%ff", "product_id=%C0%80", "product_id=%0a", "after=x", "after=00",
         "after=" + String(repeating: "ab", count: 900), "app_account_token=", "limit=+1",
+        "limit=%31%00", "limit= 1", "Limit=1", "after=%00", "after=zz",
       ]
       let rows = [
         "as_of=x", "as_of=", "as_of=9223372036854775808", "as_of=2026-13-01", "known_at=-",
         "as_of=1&as_of=1", "environment=Xcode", "limit=0", "as_of=0x1", "known_at=1e3",
+        "as_of=2026-02-30", "as_of=2026-01-01T00:00:00", "as_of=2026-01-01T25:00:00Z", "as_of=%2B",
+        "as_of=\u{661}",
       ]
-      return gets(lists.map { "/v1/entitlements?" + $0 })
+      let others = [
+        "/v1/overview?hours=x", "/v1/overview?x=1", "/v1/quarantine?limit=0",
+        "/v1/quarantine?after=x", "/v1/quarantine?after=0", "/v1/rebuild?x=1",
+      ]
+      return gets(others) + gets(lists.map { "/v1/entitlements?" + $0 })
         + gets(
           rows.flatMap { ["/v1/entitlements/7000?" + $0, "/v1/entitlements/7000/history?" + $0] })
     },
@@ -51,26 +76,26 @@ extension HostileTable {
     .refused("A4", 400, 404, 414) { _ in
       let ids = [
         "%27%20OR%201=1--", "%27OR", "..", ".", "%2e%2e", "%00", "7000%00", "7000'", "7000;", "*",
-        "7000.", "~", "", "-1'--", String(repeating: "9", count: 129),
+        "7000,2", "+", "1;x", "7000.", "~", "", "-1'--", String(repeating: "9", count: 129),
         String(repeating: "9", count: 10_240), "%EF%BC%97", "\u{FF17}", "7\u{202E}", "7 OR 1",
       ]
       return gets(ids.flatMap { ["/v1/entitlements/\($0)", "/v1/entitlements/\($0)/history"] })
         .filter { $0.name != "GET /v1/entitlements//history" }
     },
-    .refused("A5", 404, 405) { _ in
-      let token = "Authorization: Bearer \(Installation.token)"
-      let paths = [
+    .refused("A4", 404) { _ in
+      gets(["/", "/history/", "/HISTORY", "/x"].map { "/v1/entitlements/7000" + $0 })
+    },
+    .refused("A5", 405, field: "Allow: GET, HEAD") { _ in
+      otherMethods([
         "/v1/entitlements", "/v1/entitlements/7000", "/v1/entitlements/7000/history", "/metrics",
-        "/healthz", "/version", "/", "/v1", "/v1/journal", "/v1/quarantine/1", "/v2/notifications",
+        "/healthz", "/readyz", "/version", "/",
+      ])
+    },
+    .refused("A5", 404) { _ in
+      otherMethods([
+        "/v1", "/v1/journal", "/v1/quarantine/1", "/v2/notifications", "/v1/notifications/x",
         "/admin", "/control/ingest", "/control/rows/prune", "/control/quarantine/admit",
-      ]
-      return paths.flatMap { path in
-        ["POST", "PUT", "DELETE", "PATCH"].flatMap { method in
-          [["Content-Length: 0"], ["Content-Length: 0", token]].map {
-            HostileRow.Variant.get(path, $0, method: method)
-          }
-        }
-      }
+      ])
     },
   ]
 
@@ -83,7 +108,7 @@ extension HostileTable {
     for token in [Installation.otherAppsToken, Installation.sandboxToken] {
       let fields = ["Authorization: Bearer \(token)"]
       for id in ["7500", "7599"] {
-        for suffix in ["", "/history", "?environment=Production"] {
+        for suffix in ["", "/history", "?environment=Production", "?as_of=1767225600001"] {
           let variant = HostileRow.Variant.get("/v1/entitlements/\(id)\(suffix)", fields)
           let answer = try hostile.refuses("A2 \(variant.name)", variant, [404], lines: 0)
           bodies.insert(answer?.body ?? [])
@@ -91,6 +116,10 @@ extension HostileTable {
       }
       let list = hostile.daemon.client().ask("GET", "/v1/entitlements", fields)
       #expect(list?.json?["items"]?.elements.isEmpty == true, "A2")
+    }
+    for query in ["bundle_id=com.example.sandbox", "environment=Sandbox"] {
+      let variant = HostileRow.Variant.get("/v1/entitlements/7500?\(query)")
+      try hostile.refuses("A2 \(query)", variant, [404], lines: 0)
     }
     #expect(bodies.count == 1, "A2 tells one from the other")
   }
@@ -104,7 +133,9 @@ extension HostileTable {
     let cursor = try #require(page?.json?["next_page"]?.string)
     let target = { (cursor: String) in "/v1/entitlements?limit=1&after=\(cursor)" }
     #expect(hostile.daemon.client().get(target(cursor))?.status == 200, "A3")
-    var forged = [String(cursor.dropLast(2)), String(cursor.dropFirst(2)), cursor + "00"]
+    var forged = [
+      String(cursor.dropLast(2)), String(cursor.dropFirst(2)), cursor + "00", cursor + cursor,
+    ]
     forged += stride(from: 0, to: cursor.count, by: 5).map { index in
       var letters = Array(cursor)
       letters[index] = letters[index] == "0" ? "1" : "0"

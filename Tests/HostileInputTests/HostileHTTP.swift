@@ -82,7 +82,9 @@ extension HostileTable {
         hostile,
         [
           "xchunked", "chunked, identity", "chunked, chunked", "identity", "gzip, chunked",
-          "\"chunked\"", "chunked;q=1", "chunked,", ",chunked", "", "chun\u{212A}ed", "chunked x",
+          "\"chunked\"", "chunked;q=1", "chunked,", ",chunked", "", "chunked x",
+          // By Unicode's rules U+212A in lower case is a k; ASCII case alone counts.
+          "chun\u{212A}ed", "chunke\u{301}d", "\u{FF43}hunked",
         ].map { text in { _ in "Transfer-Encoding: \(text)\r\n" } }, chunks)
         + framed(
           hostile, [{ _ in "Transfer-Encoding: chunked\r\ntransfer-encoding: chunked\r\n" }], chunks
@@ -205,27 +207,41 @@ extension HostileTable {
         return HostileRow.Variant(name: path, bytes: Array(head.utf8) + good)
       }
     },
-    .refused("H22", 405, field: "Allow") { _ in
+    .refused("H22", 405, field: "Allow: POST") { _ in
       ["GET", "PUT", "DELETE", "TRACE", "HEAD", "PATCH", "OPTIONS", "post"].map {
         .get("/v1/notifications", method: $0)
       }
     },
-    .refused("H23", 415) { hostile in
+    .refused("H23", 415, codes: ["media_type"]) { hostile in
       try framed(
         hostile,
         [
           "text/plain", "multipart/form-data; boundary=x", "application/json; charset=utf-16",
           "", "application/jsonp", "text/json", "application/json, text/plain",
+          "application/x-www-form-urlencoded", "application/json; charset=latin1", ";",
+          "application/json; boundary=x", "application/problem+json",
+          "application/json;charset=utf-8;charset=utf-16",
+          "application/json\r\nContent-Type: text/plain",
         ].map { type in { "Content-Type: \(type)\r\nContent-Length: \($0)\r\n" } })
     },
-    .refused("H24", 415) { hostile in
+    .accepted("H23") { hostile in
+      try framed(
+        hostile,
+        [
+          "", "Content-Type: application/json; charset=UTF-8\r\n",
+          "content-type: Application/JSON\r\n",
+          "Content-Type: application/json ; charset=\"utf-8\"\r\nContent-Encoding: identity\r\n",
+          "X-Forwarded-For: 17.0.0.1\r\nForwarded: for=17.0.0.1\r\nX-Real-IP: 17.0.0.1\r\n",
+        ].map { fields in { "\(fields)Content-Length: \($0)\r\n" } })
+    },
+    .refused("H24", 415, codes: ["media_type"]) { hostile in
       try framed(
         hostile,
         ["gzip", "br", "deflate", "zstd", "gzip, identity", "identity, gzip"].map { coding in
           { "Content-Encoding: \(coding)\r\nContent-Length: \($0)\r\n" }
         })
     },
-    .refused("H25", 417) { hostile in
+    .refused("H25", 417, codes: ["expectation"]) { hostile in
       try framed(
         hostile,
         ["200-ok", "100-continue, x", "", "100"].map { text in
@@ -292,8 +308,19 @@ extension HostileTable {
     },
     .scripted("H33", crowd),
     .refused("H34", 404) { _ in
-      ["X-Forwarded-For: 127.0.0.1", "X-Forwarded-For: 17.0.0.1", "Forwarded: for=localhost"].map {
-        .get("/control/rows/prune", [$0, "Content-Length: 0"], method: "POST")
+      let token = "Authorization: Bearer \(Installation.token)"
+      return [
+        "X-Forwarded-For: 127.0.0.1", "X-Forwarded-For: 17.0.0.1", "Forwarded: for=localhost",
+        "X-Real-IP: ::1",
+      ].flatMap { claim in
+        [
+          "/control/rows/prune", "/control/ingest", "/control/adopt", "/control/quarantine/admit",
+          "/control/events",
+        ].flatMap { path -> [Variant] in
+          [
+            .get(path, [claim, token, "Content-Length: 0"], method: "POST"), .get(path, [claim]),
+          ]
+        }
       }
     },
     .refused("H35", 400, closes: true) { _ in

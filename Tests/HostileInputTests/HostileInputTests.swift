@@ -34,7 +34,7 @@ import Testing
   // MARK: Completeness of the table
 
   private static let ids: [String] = {
-    let runs = [("H", 35), ("N", 13), ("J", 28), ("X", 23), ("S", 15), ("A", 5), ("D", 8)]
+    let runs = [("H", 35), ("N", 13), ("J", 32), ("X", 23), ("S", 15), ("A", 5), ("D", 8)]
     let dense = runs.flatMap { (letter, count) in (1...count).map { "\(letter)\($0)" } }
     return dense + [
       "N10b", "J17b", "J17c", "X25", "S2b", "S12a", "S12b", "V1", "V2", "V3", "V4", "V5", "V6",
@@ -42,9 +42,9 @@ import Testing
     ]
   }()
 
-  @Test func `the table has all 141 rows`() {
+  @Test func `the table has all 145 rows`() {
     #expect(Set(HostileTable.all.map(\.id)) == Set(Self.ids))
-    #expect(Self.ids.count == 141)
+    #expect(Self.ids.count == 145)
   }
 
   @Test func `suites that cover a row instead of the table exist`() throws {

@@ -16,13 +16,19 @@ extension HostileTable {
     bodies.map { .post(String($0.prefix(40)), $0) }
   }
 
+  private static func keys(_ count: Int) -> String {
+    (0..<count).map { "\"k\($0)\":1" }.joined(separator: ",")
+  }
+
   static let json: [HostileRow] = [
-    .refused("N1", 400) { _ in plain(["", " ", " \n\t\r\n "]) },
-    .refused("N2", 400) { _ in plain(["[]", "\"x\"", "null", "1", "{}", "true"]) },
-    .refused("N3", 400) { _ in
+    .refused("N1", 400, codes: ["json", "envelope"]) { _ in plain(["", " ", " \n\t\r\n "]) },
+    .refused("N2", 400, codes: ["json", "envelope"]) { _ in
+      plain(["[]", "\"x\"", "null", "1", "{}", "true"])
+    },
+    .refused("N3", 400, codes: ["json", "envelope"]) { _ in
       plain(["1", "null", "[]", "{}", "\"\"", "true"].map { "{\"signedPayload\":\($0)}" })
     },
-    .refused("N4", 400) { hostile in
+    .refused("N4", 400, codes: ["json", "envelope"]) { hostile in
       try around(
         hostile,
         [
@@ -34,7 +40,7 @@ extension HostileTable {
           { #"{"signedPayload":"\#($0)","a":{"b":1,"b":1}}"# },
         ])
     },
-    .refused("N5", 400) { hostile in
+    .refused("N5", 400, codes: ["json", "envelope"]) { hostile in
       try around(
         hostile,
         [
@@ -42,7 +48,7 @@ extension HostileTable {
           { #"{"unified_receipt":{},"password":"x","signedPayload":"\#($0)"}"# },
         ])
     },
-    .refused("N6", 400) { hostile in
+    .refused("N6", 400, codes: ["json", "envelope"]) { hostile in
       try around(
         hostile,
         [
@@ -51,12 +57,13 @@ extension HostileTable {
           { #"{signedPayload:"\#($0)"}"# }, { #"{"signedPayload":"\#($0)"} x"# },
           { #"{"signedPayload":"\#($0)"}{"signedPayload":"\#($0)"}"# },
           { "{\"signedPayload\":\"\($0)\"}\n{\"signedPayload\":\"\($0)\"}\n" },
-          { #"{"signedPayload":"\#($0)""# }, { #"{"signedPayload" "\#($0)"}"# },
+          { #"{"signedPayload":"\#($0)""# }, { _ in #"{"signedPayload":"# },
+          { #"{"signedPayload" "\#($0)"}"# },
           { #"{"signedPayload":"\#($0)","a":1,,"b":2}"# }, { #"{"signedPayload":"\#($0)"}]"# },
           { "\u{A0}{\"signedPayload\":\"\($0)\"}" }, { "\u{0}{\"signedPayload\":\"\($0)\"}" },
         ])
     },
-    .refused("N7", 400) { hostile in
+    .refused("N7", 400, codes: ["json"]) { hostile in
       let good = ForgedJWS.body(try hostile.fresh())
       let bads: [[UInt8]] = [
         [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xFF], [0xE2, 0x82], [0x80],
@@ -72,7 +79,7 @@ extension HostileTable {
       ]
       return (inside + whole).map { .post("bytes \($0.prefix(12))", $0) }
     },
-    .refused("N8", 400) { hostile in
+    .refused("N8", 400, codes: ["json"]) { hostile in
       let open = { String(repeating: "[", count: $0) }
       return plain([33, 1000, 100_000].map(open) + [String(repeating: "{\"a\":", count: 40_000)])
         + (try around(
@@ -84,7 +91,7 @@ extension HostileTable {
           ]
         ))
     },
-    .refused("N9", 400) { hostile in
+    .refused("N9", 400, codes: ["json"]) { hostile in
       try around(
         hostile,
         [
@@ -92,25 +99,30 @@ extension HostileTable {
           "1.", ".5", "+1", "0x10", "1e", "--1", "-", String(repeating: "9", count: 100_000),
         ].map { number in { "{\"a\":\(number),\"signedPayload\":\"\($0)\"}" } })
     },
-    .refused("N9", 413) { _ in
+    .refused("N9", 413, codes: ["too_large"]) { _ in
       plain(["{\"a\":\(String(repeating: "9", count: 1_000_000))}"])
     },
     .accepted("N9") { hostile in try around(hostile, [{ "{\"a\":-0,\"signedPayload\":\"\($0)\"}" }])
     },
-    .refused("N10", 400) { hostile in
+    .refused("N10", 400, codes: ["json"]) { hostile in
       try around(
         hostile,
         ["\n", "\t", "\u{0}", "\u{1F}"].map { control in
           { "{\"a\":\"\(control)\",\"signedPayload\":\"\($0)\"}" }
         })
     },
-    .quarantined("N10b") { hostile in
+    .quarantined("N10b", codes: ["nul_in_identifier"]) { hostile in
       let nul = JSONValue.string("1\u{0}2")
-      let signed = [
+      return try [
         hostile.notification().setting("notificationUUID", nul),
         hostile.notification().setting("data.bundleId", nul),
         hostile.notification().setting("data.transaction.originalTransactionId", nul)
           .setting("data.renewalInfo.originalTransactionId", nul),
+      ].map { .jws("NUL", try hostile.authority.signed($0)) }
+    },
+    .quarantined("N10b") { hostile in
+      let nul = JSONValue.string("1\u{0}2")
+      let signed = [
         hostile.notification().setting("data.environment", nul),
         hostile.notification().setting("notificationType", nul),
       ]
@@ -124,9 +136,6 @@ extension HostileTable {
         + raw.map { .jws("payload", try hostile.sign(payload: $0)) }
     },
     .refused("N11", 400, 413) { hostile in
-      let keys = { (count: Int) in
-        (0..<count).map { "\"k\($0)\":1" }.joined(separator: ",")
-      }
       let pairs = (0..<13).reduce([""]) { names, _ in names.flatMap { [$0 + "Aa", $0 + "BB"] } }
       let alike = pairs.prefix(7000).map { "\"\($0)\":1" }.joined(separator: ",")
       let long = String(repeating: "x", count: 250 * 1024)
@@ -135,7 +144,21 @@ extension HostileTable {
         "{\"signedPayload\":\"\(long)\"}", "{\"\(long)\":1}",
       ])
     },
-    .refused("N12", 400) { hostile in
+    // More members or values than any body needs.
+    .accepted("N11") { hostile in
+      try around(hostile, [{ "{\(keys(127)),\"signedPayload\":\"\($0)\"}" }])
+    },
+    .refused("N11", 400, codes: ["json"]) { hostile in
+      let values = String(repeating: "{},", count: 2050)
+      return try around(
+        hostile,
+        [
+          { "{\(keys(128)),\"signedPayload\":\"\($0)\"}" },
+          { "{\(keys(20_000)),\"\\u006b1\":2,\"signedPayload\":\"\($0)\"}" },
+          { "{\"a\":[\(values)1],\"signedPayload\":\"\($0)\"}" },
+        ])
+    },
+    .refused("N12", 400, codes: ["json", "envelope"]) { hostile in
       try around(
         hostile,
         ["SignedPayload", "signedpayload", "SIGNEDPAYLOAD", "signed_payload", "signedPayload "]

@@ -217,8 +217,8 @@ private struct Noise: Sendable {
       head.insert(random.pick(odd), at: Int(random.number(in: 1...Int64(head.count))))
     }
     var bytes = Array((head.joined(separator: "\r\n") + "\r\n\r\n").utf8)
-    if random.chance(0.6) { bytes = Self.changed(bytes, &random) }
-    if random.chance(0.2) { tail = Self.changed(tail, &random) }
+    if random.chance(0.6) { bytes = random.changed(bytes) }
+    if random.chance(0.2) { tail = random.changed(tail) }
     return Input(level: "http", bytes: bytes + tail, genuine: jws, mayBeShort: true)
   }
 
@@ -227,15 +227,15 @@ private struct Noise: Sendable {
     var body = ForgedJWS.body(jws)
     // Changes around the JWS; the next level changes the JWS itself.
     switch random.number(in: 0...3) {
-    case 0: body = Self.changed(Array(body.prefix(18)), &random) + body.dropFirst(18)
-    case 1: body = body.dropLast(2) + Self.changed(Array(body.suffix(2)), &random)
+    case 0: body = random.changed(Array(body.prefix(18))) + body.dropFirst(18)
+    case 1: body = body.dropLast(2) + random.changed(Array(body.suffix(2)))
     case 2:
       let extra = random.pick([
         "\"a\":1,", "\"a\":{},", "\"signedPayload\":1,", "\"notification_type\":\"X\",", "\"\":[],",
         "\"a\":1e400,", "\"a\":\"\\ud800\",", "\"a\":[[[[]]]],", ",", "//", "\"a\" 1,",
       ])
       body = [0x7B] + Array(extra.utf8) + body.dropFirst()
-    default: body = Self.changed(body, &random)
+    default: body = random.changed(body)
     }
     return post("json", body, genuine: jws)
   }
@@ -245,7 +245,7 @@ private struct Noise: Sendable {
     let parts = ForgedJWS.parts(good)
     var decoded = parts.map { Base64URL.decode($0) ?? [] }
     let index = Int(random.number(in: 0...2))
-    decoded[index] = Self.changed(decoded[index], &random)
+    decoded[index] = random.changed(decoded[index])
     let changed = ForgedJWS.joined(
       ForgedJWS.url(decoded[0]), ForgedJWS.url(decoded[1]), ForgedJWS.url(decoded[2]))
     return post("jws", ForgedJWS.body(changed), genuine: changed == good ? good : nil)
@@ -259,7 +259,7 @@ private struct Noise: Sendable {
     let inner = Array((root["data"]?[name]?.string ?? "").utf8)
     var parts = ForgedJWS.parts(inner).map { Base64URL.decode($0) ?? [] }
     let index = Int(random.number(in: 0...2))
-    parts[index] = Self.changed(parts[index], &random)
+    parts[index] = random.changed(parts[index])
     let changed = ForgedJWS.joined(
       ForgedJWS.url(parts[0]), ForgedJWS.url(parts[1]), ForgedJWS.url(parts[2]))
     let text = JSONValue.string(String(decoding: changed, as: UTF8.self))
@@ -290,7 +290,7 @@ private struct Noise: Sendable {
     }
     let jws =
       random.chance(0.2)
-      ? try authority.sign(payload: Self.changed(notification.bytes, &random))
+      ? try authority.sign(payload: random.changed(notification.bytes))
       : try authority.signedPayload(notification)
     return post("payload", ForgedJWS.body(jws), genuine: jws)
   }
@@ -325,7 +325,7 @@ private struct Noise: Sendable {
       body = body.setting(random.pick(paths), random.pick(values))
     }
     var bytes = body.bytes
-    if random.chance(0.4) { bytes = Self.changed(bytes, &random) }
+    if random.chance(0.4) { bytes = random.changed(bytes) }
     return post("v1", bytes, genuine: nil)
   }
 
@@ -339,11 +339,11 @@ private struct Noise: Sendable {
       "/v1/entitlements?app_account_token=a%20b%C3%A9",
     ])
     if random.chance(0.8) {
-      target = String(decoding: Self.changed(Array(target.utf8), &random), as: UTF8.self)
+      target = String(decoding: random.changed(Array(target.utf8)), as: UTF8.self)
     }
     var token = "Bearer \(Installation.token)"
     if random.chance(0.1) {
-      token = String(decoding: Self.changed(Array(token.utf8), &random), as: UTF8.self)
+      token = String(decoding: random.changed(Array(token.utf8)), as: UTF8.self)
     }
     let method = random.pick(["GET", "GET", "GET", "HEAD", "POST", "get"])
     let bytes = Array(
@@ -351,23 +351,4 @@ private struct Noise: Sendable {
     return Input(level: "read", bytes: bytes, mayBeShort: true)
   }
 
-  /// Flips, overwrites, removes, repeats or inserts bytes.
-  private static func changed(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
-    var bytes = bytes
-    for _ in 0..<random.number(in: 1...3) {
-      guard !bytes.isEmpty else { return [0x20] }
-      let index = Int(random.number(in: 0...Int64(bytes.count - 1)))
-      let end = min(bytes.count, index + Int(random.number(in: 1...8)))
-      switch random.number(in: 0...6) {
-      case 0: bytes[index] ^= 1 << UInt8(random.number(in: 0...7))
-      case 1: bytes[index] = UInt8(random.number(in: 0...255))
-      case 2: bytes.removeSubrange(index..<end)
-      case 3: bytes.insert(contentsOf: bytes[index..<end], at: index)
-      case 4: bytes[index] = random.pick(Array("\"\\{}[]:,.=%&?\r\n\0 0-".utf8))
-      case 5: bytes.insert(random.pick(Array("\"\\{}[]:,.=%&?\r\n\0 0-".utf8)), at: index)
-      default: bytes.removeLast(bytes.count - index)
-      }
-    }
-    return bytes
-  }
 }

@@ -6,9 +6,9 @@ struct HostileRow: Sendable {
   enum Expectation: Sendable {
     /// One of these statuses and the table's default: no change of the data, no part of the request
     /// in the answer, one counter, one line in the log (or one more that the log only counts).
-    case refused(Set<Int>, closes: Bool, field: String?)
+    case refused(Set<Int>, codes: Set<String>, closes: Bool, field: String?)
     /// 422: as refused, plus one row in quarantine.
-    case quarantined
+    case quarantined(codes: Set<String>)
     /// 200 and one event.
     case accepted
     /// The row's own code sends and checks.
@@ -28,18 +28,23 @@ struct HostileRow: Sendable {
   let expected: Expectation
   let variants: @Sendable (HostileClient) throws -> [Variant]
 
+  /// - Parameters:
+  ///   - codes: the codes that a problem may have; any if empty.
+  ///   - field: a line of the head.
   static func refused(
-    _ id: String, _ statuses: Int..., closes: Bool = false, field: String? = nil,
-    _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
+    _ id: String, _ statuses: Int..., codes: Set<String> = [], closes: Bool = false,
+    field: String? = nil, _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
   ) -> HostileRow {
     HostileRow(
-      id: id, expected: .refused(Set(statuses), closes: closes, field: field), variants: variants)
+      id: id, expected: .refused(Set(statuses), codes: codes, closes: closes, field: field),
+      variants: variants)
   }
 
   static func quarantined(
-    _ id: String, _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
+    _ id: String, codes: Set<String> = [],
+    _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
   ) -> HostileRow {
-    HostileRow(id: id, expected: .quarantined, variants: variants)
+    HostileRow(id: id, expected: .quarantined(codes: codes), variants: variants)
   }
 
   static func accepted(

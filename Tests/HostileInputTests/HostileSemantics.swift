@@ -20,7 +20,7 @@ extension HostileTable {
   }
 
   static let semantics: [HostileRow] = [
-    .coveredBy("S1", "SemanticsTests"), .coveredBy("S2", "SemanticsTests"),
+    .coveredBy("S1", "SemanticsTests"), .coveredBy("S2", "SignedAgainTests"),
     .coveredBy("S2b", "SignedAgainTests"),
     .coveredBy("S3", "SemanticsTests"), .coveredBy("S4", "SemanticsTests"),
     .quarantined("S5") { hostile in
@@ -41,19 +41,36 @@ extension HostileTable {
       ]
       return try (names.map { JSONValue.string($0) } + [.integer(1), .null]).map {
         .jws($0.text, try hostile.authority.signed(inEnvironment(hostile, $0)))
-      } + [.jws("missing", try hostile.authority.signed(inEnvironment(hostile, nil)))]
+      } + [
+        .jws("missing", try hostile.authority.signed(inEnvironment(hostile, nil))),
+        .jws(
+          "of an app in Sandbox alone",
+          try hostile.authority.signed(
+            Sample.notification(hostile.next(), bundleId: "com.example.sandbox")
+              .setting("data.appAppleId", nil))),
+      ]
+    },
+    // Sandbox has no appAppleId.
+    .accepted("S7") { hostile in
+      [
+        .jws(
+          "Sandbox",
+          try hostile.authority.signed(
+            Sample.notification(hostile.next(), environment: "Sandbox")))
+      ]
     },
     .quarantined("S8") { hostile in
       try signed(
         hostile,
         [
           "", "x", "not-a-uuid", String(repeating: "a", count: 36), "{\(Sample.uuid(1))}",
-          Sample.uuid(1) + " ", Sample.uuid(1).replacing("-", with: ""),
+          Sample.uuid(1) + " ", " " + Sample.uuid(1), String(repeating: "é", count: 18),
+          Sample.uuid(1).replacing("-", with: ""),
           String(repeating: "0", count: 100_000),
         ].map { ("notificationUUID", JSONValue.string($0)) })
         + signed(hostile, [("notificationUUID", nil), ("notificationUUID", .integer(1))])
     },
-    .refused("S8", 413) { hostile in
+    .refused("S8", 413, codes: ["too_large"]) { hostile in
       try signed(
         hostile, [("notificationUUID", .string(String(repeating: "0", count: 1 << 20)))])
     },
@@ -70,12 +87,20 @@ extension HostileTable {
     },
     .quarantined("S9") { hostile in
       let two = JSONValue.object([("bundleId", .string("com.example.app"))])
-      let wrong = [JSONValue.null, .array([]), .string("x"), .integer(0)].map { ("data", $0) }
-      let none = try ["summary", "appData", "externalPurchaseToken"].map { name in
-        try hostile.authority.signed(
-          hostile.notification().setting("data", nil).setting(name, .object([])))
+      let wrong = [JSONValue.null, .array([]), .string("x"), .integer(0)].map {
+        ("data", JSONValue?.some($0))
       }
-      return try signed(hostile, [("data", nil)] + wrong)
+      let none = try ["summary", "appData", "externalPurchaseToken"].flatMap { name in
+        try [JSONValue.object([]), .null].map {
+          try hostile.authority.signed(
+            hostile.notification().setting("data", nil).setting(name, $0))
+        }
+      }
+      let more: [(String, JSONValue?)] = [
+        ("data", nil), ("summary", .object([])), ("notificationType", nil), ("data.bundleId", nil),
+        ("data.environment", .string("Sandbox")),
+      ]
+      return try signed(hostile, more + wrong)
         + signed(hostile, ["summary", "appData", "externalPurchaseToken"].map { ($0, two) })
         + none.map { .jws("empty", $0) }
     },
@@ -86,7 +111,8 @@ extension HostileTable {
       let changes: [(String, JSONValue)] = [
         ("notificationType", .string("NEVER_HEARD_OF")), ("subtype", .string("NOR_THIS")),
         ("data.status", .integer(99)), ("data.status", .string("1")), ("data.new", .object([])),
-        ("subtype", .integer(1)), ("new", .array([])),
+        ("subtype", .integer(1)), ("new", .array([])), ("data.status", .integer(.max)),
+        ("subtype", .string("")),
       ]
       return try changes.map {
         .jws($0.0, try hostile.authority.signed(bare().setting($0.0, $0.1)))
@@ -105,10 +131,14 @@ extension HostileTable {
           .number("1e12"), .number("99999999999999999999999"),
         ].map { ("signedDate", $0) })
     },
-    .refused("S12a", 401) { hostile in
-      try signed(
-        hostile,
-        [0, -1, 253_402_300_799_000, Int64.min, .max].map { ("signedDate", JSONValue.integer($0)) })
+    // Under a known chain and under new ones.
+    .refused("S12a", 401, codes: ["chain_dates"]) { hostile in
+      let dates: [Int64] = [
+        0, -1, -999, -1000, .min, .min + 1, .max, 253_402_300_799_000, 253_402_300_800_000,
+        1 << 53, -(1 << 53), 8_640_000_000_000_000,
+      ]
+      return try signed(hostile, dates.map { ("signedDate", JSONValue.integer($0)) })
+        + dates.map { .jws("new \($0)", try hostile.forged(signed: $0) { _ in }) }
     },
     .scripted("S12b") { hostile in
       let ahead = "subledger_signed_ahead_total"
@@ -123,18 +153,14 @@ extension HostileTable {
       }
     },
     .scripted("S13", anomalies),
-    .accepted("S14") { hostile in
-      try ["'; DROP TABLE event;--", "<script>", "../../etc/passwd", "\u{1B}[2J", "\u{202E}x"].map {
-        .jws($0, try hostile.authority.signed(hostile.notification(otid: $0)))
-      }
-    },
+    .scripted("S14", oddTexts),
     .quarantined("S14") { hostile in
-      [
+      try [129, 20_000].map {
         .jws(
           "long",
           try hostile.authority.signed(
-            hostile.notification(otid: String(repeating: "9", count: 129))))
-      ]
+            hostile.notification(otid: String(repeating: "9", count: $0))))
+      }
     },
     .coveredBy("S15", "SemanticsTests"),
   ]
@@ -143,27 +169,35 @@ extension HostileTable {
   @Sendable private static func anomalies(_ hostile: HostileClient) throws {
     let odd: [(String, JSONValue?)] = [
       ("data.transaction.expiresDate", .integer(Sample.start - 1)),
+      ("data.transaction.expiresDate", .integer(Sample.start)),
       ("data.transaction.expiresDate", .integer(.min)),
       ("data.transaction.expiresDate", .string("later")),
       ("data.transaction.purchaseDate", .string("x")),
+      ("data.transaction.purchaseDate", .integer(.max)),
     ]
-    for (index, change) in odd.enumerated() {
+    // Otherwise the renewal info would prove a period.
+    let ends = [nil, JSONValue.integer(Sample.start - Sample.day)]
+    let all = ends.flatMap { end in odd.map { ($0.0, $0.1, end) } }
+    for (index, change) in all.enumerated() {
       let otid = "79\(index)"
-      // Otherwise the renewal info would prove a period.
-      let notification = hostile.notification(otid: otid).setting(
-        "data.renewalInfo.renewalDate", nil
-      )
-      .setting(change.0, change.1)
+      let notification = hostile.notification(otid: otid)
+        .setting("data.renewalInfo.renewalDate", change.2)
+        .setting("data.transaction.purchaseDate", .integer(Sample.start))
+        .setting(change.0, change.1)
       try hostile.accepts(
         "S13 \(index)", .jws(change.0, try hostile.authority.signed(notification)))
-      let path = "/v1/entitlements/\(otid)?as_of=\(Sample.start + 1_000_000_000)"
-      let row = hostile.daemon.client().get(path)?.json
-      #expect(
-        row == nil || row?["gives_access"]?.boolean != true, "S13 \(index): \(row?.text ?? [])")
+      let times = [.min, 0, Sample.start, Sample.start + 1000, Sample.start + 1_000_000_000, .max]
+      for query in times.map({ "?as_of=\($0)" }) + [""] {
+        let row = hostile.daemon.client().get("/v1/entitlements/\(otid)\(query)")?.json
+        #expect(
+          row == nil || row?["gives_access"]?.boolean != true, "S13 \(index): \(row?.text ?? [])")
+      }
     }
     for (path, value) in [
       ("data.transaction.price", JSONValue.integer(-1)), ("data.transaction.quantity", .integer(0)),
-      ("data.transaction.price", .number("1e300")),
+      ("data.transaction.price", .number("1e300")), ("data.transaction.price", .integer(.min)),
+      ("data.transaction.quantity", .integer(-1)),
+      ("data.transaction.revocationPercentage", .integer(.max)),
     ] {
       let notification = hostile.notification(otid: "79x").setting(path, value)
       try hostile.accepts("S13 \(path)", .jws(path, try hostile.authority.signed(notification)))
@@ -171,6 +205,42 @@ extension HostileTable {
     let nameless = hostile.notification().setting("data.transaction.originalTransactionId", nil)
       .setting("data.renewalInfo.originalTransactionId", nil)
     try hostile.accepts("S13 nameless", .jws("nameless", try hostile.authority.signed(nameless)))
+  }
+
+  /// Texts in every member, which are read back unchanged, page by page.
+  @Sendable private static func oddTexts(_ hostile: HostileClient) throws {
+    let texts = [
+      "'; DROP TABLE event;--", "\" OR 1=1 --", "<script>alert(1)</script>", "../../etc/passwd",
+      "\r\nSet-Cookie: a=b", "\u{1B}[2J", "\u{202E}x", "%00", "${jndi:ldap://x}", "\u{1F}",
+      String(repeating: "9", count: 128), "\u{FEFF}1", "１２３", "\t", "null", "a\u{1F}b\u{1F}c",
+    ]
+    let members = [
+      "notificationType", "subtype", "version", "data.bundleVersion", "data.transaction.productId",
+      "data.transaction.appAccountToken", "data.transaction.type", "data.transaction.currency",
+    ]
+    for text in texts {
+      let value = JSONValue.string(text)
+      let named = hostile.notification(otid: text)
+        .setting("data.transaction.transactionId", value)
+      let everywhere = members.reduce(hostile.notification()) { $0.setting($1, value) }
+      for notification in [named, everywhere] {
+        try hostile.accepts("S14", .jws(text, try hostile.authority.signed(notification)))
+      }
+    }
+    var found: [String] = []
+    var after: String?
+    repeat {
+      let query = "?limit=1" + (after.map { "&after=\($0)" } ?? "")
+      let page = try #require(hostile.daemon.client().get("/v1/entitlements" + query)?.json)
+      let items = try #require(page["items"]?.elements, "S14: the list broke off")
+      found += items.compactMap { $0["original_transaction_id"]?.string }
+      after = page["next_page"]?.string
+    } while after != nil
+    #expect(Set(found.map { Array($0.utf8) }).isSuperset(of: texts.map { Array($0.utf8) }), "S14")
+    let types = try hostile.installation.events().compactMap { $0["notification_type"]?.string }
+    #expect(Set(types.map { Array($0.utf8) }).isSuperset(of: texts.map { Array($0.utf8) }), "S14")
+    let metrics = try #require(hostile.daemon.client().get("/metrics")?.text)
+    #expect(!metrics.contains("DROP") && !metrics.contains("script"), "S14")
   }
 
   // MARK: Version 1
@@ -206,7 +276,13 @@ extension HostileTable {
       ] {
         let variant = HostileRow.Variant.post(
           "no secret", body(hostile.next(), password: password).bytes)
-        try hostile.refuses("V1", variant, [401])
+        try hostile.refuses("V1", variant, [401], codes: ["v1_secret"])
+      }
+      for body in [
+        #"{"unified_receipt":{"status":0},"password":""}"#, #"{"notification_type":"CANCEL"}"#,
+        #"{"notification_type":null,"password":["x"]}"#,
+      ] {
+        try hostile.refuses("V1", .post("short", body), [401], codes: ["v1_secret"])
       }
       try hostile.finish()
     },

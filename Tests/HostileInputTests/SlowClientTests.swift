@@ -4,6 +4,8 @@ import StrictJSON
 import Support
 import Testing
 
+@testable import subledger_bench
+
 /// Many slow clients delay no other client and leave nothing behind.
 @Suite(.serialized) struct SlowClientTests {
   private static func limits(_ limits: [(String, JSONValue)]) -> [(String, JSONValue)] {
@@ -13,6 +15,18 @@ import Testing
   private static let impatient = limits([
     ("headerSeconds", .integer(1)), ("bodySeconds", .integer(1)), ("idleSeconds", .integer(1)),
   ])
+
+  /// Lets each client go on.
+  ///
+  /// - Returns: whether the daemon has closed it.
+  private func goOn(_ clients: [SlowClient]) -> [Bool] {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    return clients.map { client in
+      let isClosed = client.isClosed(&buffer)
+      if !isClosed { client.advance() }
+      return isClosed
+    }
+  }
 
   /// Makes each thread of the daemon open its files, including the one that counts rows.
   private func warmUp(_ daemon: RunningDaemon) throws {
@@ -49,31 +63,30 @@ import Testing
     let daemon = try installation.start()
     try warmUp(daemon)
     let before = try settled(daemon)
-    let slow = SlowClient.Manner.allCases.flatMap { manner in
-      (0..<30).map { _ in SlowClient(manner, port: daemon.port) }
+    var slow = try SlowClient.Manner.allCases.flatMap { manner in
+      try (0..<30).map { _ in try SlowClient(manner, port: daemon.port) }
     }
     // Other clients are served meanwhile.
     for number in 0..<20 {
-      for client in slow { client.goOn() }
+      _ = goOn(slow)
       let notification = try installation.sign(Sample.notification(number))
       #expect(daemon.client().post(notification)?.status == 200)
     }
-    for client in slow where client.manner == .resets { client.leave(resetting: true) }
+    slow.removeAll { $0.manner == .resets }
     try daemon.command.wait(60, "every slow one to be closed") {
       usleep(20_000)
-      for client in slow { client.goOn() }
-      return slow.allSatisfy { $0.isClosed || $0.manner == .neverReads }
+      return zip(slow, goOn(slow)).allSatisfy { $1 || $0.manner == .neverReads }
     }
     for client in slow {
       switch client.manner {
       case .dripsHead, .dripsBody: #expect(client.status == 408, "\(client.manner)")
       case .silent, .halfOpen: #expect(client.status == nil, "\(client.manner)")
       case .idles: #expect(client.status == 200)
-      case .resets: break
-      // It has half a minute to start reading; the next test covers that.
-      case .neverReads: client.leave(resetting: false)
+      // One that never reads has half a minute to start with it.
+      case .resets, .neverReads: break
       }
     }
+    slow = []
     _ = try settled(daemon)
     try daemon.command.wait(60, "\(before) descriptors") { descriptors(daemon) <= before }
     #expect(try daemon.stop().code == 0)
@@ -87,28 +100,25 @@ import Testing
       with: Self.limits([("connections", .integer(40)), ("connectionsPerAddress", .integer(40))]))
     let daemon = try installation.start()
     try daemon.command.wait(60, "places to be free") { open(daemon) == 1 }
-    var slow = (0..<40).map { _ in SlowClient(.dripsBody, port: daemon.port) }
+    var slow = try (0..<40).map { _ in try SlowClient(.dripsBody, port: daemon.port) }
     try daemon.command.wait(60, "the places to be taken") {
       // The client that asked last may still have had a place when these came.
-      for index in slow.indices {
-        slow[index].goOn()
-        if slow[index].isClosed { slow[index] = SlowClient(.dripsBody, port: daemon.port) }
+      for (index, isClosed) in goOn(slow).enumerated() where isClosed {
+        slow[index] = try SlowClient(.dripsBody, port: daemon.port)
       }
       // No connection is left for another client.
       return daemon.client().get("/metrics")?.status == 503
     }
-    let late = (0..<300).map { _ in SlowClient(.silent, port: daemon.port) }
-    try daemon.command.wait(60, "all of them to be answered") {
-      for client in late { client.goOn() }
-      return late.allSatisfy { $0.isClosed }
-    }
+    let late = try (0..<300).map { _ in try SlowClient(.silent, port: daemon.port) }
+    try daemon.command.wait(60, "all of them to be answered") { !goOn(late).contains(false) }
     // A reset may overtake the answer; then the client sees a closed connection only.
     #expect(late.allSatisfy { $0.status == 503 || $0.status == nil })
     let told = late.filter {
       String(decoding: $0.received, as: UTF8.self).contains("Retry-After: ")
     }
     #expect(told.count >= 270, "of 300")
-    for client in slow { client.leave(resetting: true) }
+    for client in slow { client.resetOnClose() }
+    slow = []
     try daemon.command.wait(60, "places to be free again") { open(daemon) == 1 }
     let notification = try installation.sign(Sample.notification(1))
     #expect(daemon.client().post(notification)?.status == 200)

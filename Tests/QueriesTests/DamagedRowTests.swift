@@ -76,28 +76,6 @@ import Testing
   }
 
   static func notification(_ number: Int) -> JSONValue {
-    let signed = start + Int64(number) * 60_000
-    let shared: [(String, JSONValue)] = [
-      ("originalTransactionId", .string("70\(number % 20)")),
-      ("environment", .string("Production")),
-      ("productId", .string("pro.monthly")), ("signedDate", .integer(signed)),
-    ]
-    let transaction: [(String, JSONValue)] =
-      shared + [
-        ("transactionId", .string("9\(number)")), ("bundleId", .string(TestLedger.bundleId)),
-        ("purchaseDate", .integer(signed)), ("expiresDate", .integer(signed + 2_592_000_000)),
-        ("type", .string("Auto-Renewable Subscription")), ("currency", .string("USD")),
-      ]
-    let data: [(String, JSONValue)] = [
-      ("bundleId", .string(TestLedger.bundleId)), ("environment", .string("Production")),
-      ("appAppleId", .integer(TestLedger.appAppleId)), ("status", .integer(1)),
-      ("transaction", .object(transaction)), ("renewalInfo", .object(shared)),
-    ]
-    let digits = String(100_000_000_000 + number)
-    return .object([
-      ("notificationType", .string("DID_RENEW")),
-      ("notificationUUID", .string("5e5e0000-0000-4000-8000-\(digits)")),
-      ("version", .string("2.0")), ("signedDate", .integer(signed)), ("data", .object(data)),
-    ])
+    Sample.notification(number, otid: "70\(number % 20)")
   }
 }

@@ -1,5 +1,4 @@
 import AppStore
-import Glibc
 import Platform
 import Queries
 import SignedData
@@ -165,20 +164,6 @@ import Testing
     #expect(history.json["items"]?.text.contains("not a JWS") == false)
   }
 
-  /// The least processor time of this thread in three runs: other tests run at the same time.
-  private static func seconds(_ body: () -> Void) -> Double {
-    func now() -> Double {
-      var time = timespec()
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
-    return (0..<3).map { _ in
-      let start = now()
-      body()
-      return now() - start
-    }.min() ?? 0
-  }
-
   /// Four times the events cost four times as much; a quadratic cost would be sixteen times.
   @Test func `the cost of a history is linear in the number of events`() {
     func seconds(_ count: Int64) -> Double {
@@ -186,7 +171,7 @@ import Testing
         event(
           number + 1, "DID_RENEW", signed: Self.start + number * Self.month, transaction: number)
       }
-      return Self.seconds { _ = History(key, events, durations: [:]) }
+      return processorSeconds { _ = History(key, events, durations: [:]) }
     }
     let (few, many) = (seconds(100), seconds(400))
     #expect(many < 9 * few, "100 in \(few) s, 400 in \(many) s")

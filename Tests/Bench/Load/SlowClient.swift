@@ -5,6 +5,8 @@ import Platform
 final class SlowClient {
   /// How it behaves.
   enum Manner: CaseIterable {
+    /// Sends a whole request, reads the answer, then stays silent.
+    case idles
     /// Sends one byte of a head a second.
     case dripsHead
     /// Sends a whole head, then one byte of the body a second.
@@ -23,6 +25,7 @@ final class SlowClient {
     var deadline: Double {
       switch self {
       case .dripsHead, .silent: 5
+      case .idles: 60
       case .dripsBody: 15
       case .halfOpen, .resets: 0
       case .neverReads: 40
@@ -35,6 +38,8 @@ final class SlowClient {
   let start: Int64
   /// When it was last found open, in monotonic nanoseconds.
   var lastOpen: Int64
+  /// What it was answered.
+  private(set) var received: [UInt8] = []
   private let connection: LoadConnection
 
   private static let head =
@@ -44,6 +49,7 @@ final class SlowClient {
     .dripsBody: Array((head + "\r\n{" + String(repeating: " ", count: 500)).utf8),
     .resets: Array((head + "\r\n{\"signedPayload\":\"ey").utf8),
     .halfOpen: Array(head.utf8),
+    .idles: Array("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n".utf8),
     .neverReads: Array(
       String(repeating: "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n", count: 4000).utf8),
   ]
@@ -70,7 +76,8 @@ final class SlowClient {
     }
   }
 
-  private func resetOnClose() {
+  /// The connection is reset when this object goes.
+  func resetOnClose() {
     var linger = linger(l_onoff: 1, l_linger: 0)
     setsockopt(
       connection.socket.descriptor, SOL_SOCKET, SO_LINGER, &linger,
@@ -88,12 +95,15 @@ final class SlowClient {
     }
   }
 
-  /// Whether the daemon has closed the connection. Answers are discarded.
+  /// The status of the answer; nil without an answer.
+  var status: Int? { Int(String(decoding: received.dropFirst(9).prefix(3), as: UTF8.self)) }
+
+  /// Whether the daemon has closed the connection.
   func isClosed(_ buffer: inout [UInt8]) -> Bool {
     if manner == .neverReads { return isBroken }
     while true {
       switch connection.socket.receive(into: &buffer) {
-      case .moved: continue
+      case .moved(let count): received += buffer[..<count]
       case .wouldBlock: return false
       case .ended, .broken: return true
       }

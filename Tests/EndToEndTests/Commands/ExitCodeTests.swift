@@ -42,14 +42,6 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: empty.path).isEmpty)
   }
 
-  @Test(arguments: [["backup", "--check", "none"], ["restore", "none"], ["ingest", "none"]])
-  func `a missing file or backup exits with 3`(arguments: [String]) throws {
-    let installation = try Installation()
-    let finished = try installation.launch(arguments + ["--data", "data"]).finish()
-    #expect(finished.code == 3 && finished.errors.contains("none"), "\(finished)")
-    #expect(!FileManager.default.fileExists(atPath: installation.data.path))
-  }
-
   @Test(arguments: whole) func `a superfluous argument exits with 2`(arguments: [String]) throws {
     let installation = try Installation()
     let finished = try installation.launch(arguments + ["superfluous", "superfluous"]).finish()

@@ -8,27 +8,6 @@ import Testing
 
   init() throws { installation = try Installation() }
 
-  @Test(arguments: [
-    (["demo", "--config", "x.json"], "--config"),
-    (
-      ["init", "--config", "/tmp/x/c.json", "--data", "/tmp/x/d", "--host", "https://a.example/b"],
-      "a host name, without https:// and path"
-    ),
-    (
-      ["grant", "u", "--by", "account", "--entitlement", "pro", "--data", "none"],
-      "no app is configured"
-    ),
-    (["simulate", "run", "--fleet", "x", "--output", "-"], "see: subledger simulate run --help"),
-    (["simulate", "serve", "--wat"], "see: subledger simulate serve --help"),
-    (["sink", "replay", "backend", "--data", "none"], "--from start for all"),
-  ])
-  func `a wrong use is refused and says what to do`(
-    arguments: [String], expected: String
-  ) throws {
-    let result = try installation.launch(arguments).finish()
-    #expect(result.code == 2 && result.errors.contains(expected), "\(result)")
-  }
-
   @Test func `the demo does not write into the data folder of a daemon`() throws {
     try installation.start().stop()
     let result = try installation.launch(["demo", "--data", installation.data.path]).finish()

@@ -122,33 +122,6 @@ import Testing
 
   // MARK: Exit codes
 
-  @Test(arguments: [
-    ("DELETE FROM journal_v1", "only SELECT"), ("PRAGMA user_version", "only SELECT"),
-    ("ATTACH '/etc/passwd' AS x", "only SELECT"), ("CREATE TEMP TABLE t (a)", "only SELECT"),
-    ("SELECT body FROM event", "'event' cannot be read"),
-    ("SELECT * FROM sqlite_schema", "'sqlite_master' cannot be read"),
-    ("WITH journal_v1 AS (SELECT body FROM event) SELECT * FROM journal_v1", "WITH must not"),
-    ("SELECT load_extension('x')", "load_extension is not allowed"),
-    ("SELECT 1; SELECT 2", "only one statement"), ("SELECT", "incomplete input"),
-    ("SELECT * FORM journal_v1", "near \"FORM\""), ("", "no SQL"),
-    ("SELECT sum(9223372036854775807) FROM journal_v1", "integer overflow"),
-  ]) func `refused SQL exits with 2 and says why`(sql: String, reason: String) throws {
-    let result = try filled().run("query", sql)
-    #expect(result.code == 2 && result.output.isEmpty, "\(result)")
-    #expect(result.errors.contains(reason), "\(result)")
-  }
-
-  @Test(arguments: [
-    ["query"], ["query", "SELECT 1", "SELECT 2"], ["query", "SELECT 1", "--json", "--csv"],
-    ["query", "SELECT 1", "--limit-seconds", "0"], ["query", "--schema", "SELECT 1"],
-    ["query", "SELECT 1 AS a, 2 AS a", "--json"],
-  ]) func `wrong arguments of query exit with 2`(arguments: [String]) throws {
-    let installation = try filled()
-    let result = try installation.launch(arguments + ["--config", installation.config.path])
-      .finish()
-    #expect(result.code == 2 && result.output.isEmpty, "\(result)")
-  }
-
   @Test func `a query past its time limit exits with 3 and says how to raise it`() throws {
     let result = try filled().run("query", Self.endless, "--limit-seconds", "1")
     #expect(result.code == 3 && result.output.isEmpty, "\(result)")
@@ -228,11 +201,6 @@ import Testing
     query.signal(SIGINT)
     let result = try query.finish(within: 20)
     #expect(result.code == 130 && result.output.isEmpty, "\(result)")
-  }
-
-  @Test func `a folder without a journal exits with 3`() throws {
-    let result = try Installation().run("query", "SELECT 1")
-    #expect(result.code == 3 && result.errors.contains("journal.sqlite"), "\(result)")
   }
 
   @Test func `without a projection its views exit with 3 and say what to do`() throws {

@@ -10,9 +10,7 @@ import Testing
   /// A subscription whose paid period ends at a time.
   private func notification(_ number: Int, otid: String, ends: Int64) -> JSONValue {
     Sample.notification(number, otid: otid)
-      .setting("signedDate", .integer(Self.now - 5000 + Int64(number)))
-      .setting("data.transaction.signedDate", .integer(Self.now - 5000 + Int64(number)))
-      .setting("data.renewalInfo.signedDate", .integer(Self.now - 5000 + Int64(number)))
+      .dated(Self.now - 5000 + Int64(number))
       .setting("data.transaction.purchaseDate", .integer(ends - 30 * Sample.day))
       .setting("data.transaction.expiresDate", .integer(ends))
       .setting("data.renewalInfo.renewalDate", .integer(ends))

@@ -8,54 +8,6 @@ import Testing
 
 /// `POST /v1/receipts`: what an app hands over through its backend.
 @Suite struct ReceiptTests {
-  private static let submitter = "e2e-token-that-submits-4711"
-  private static let otherSubmitter = "e2e-token-of-another-app-4712"
-
-  private struct Served {
-    let installation: Installation
-    let daemon: RunningDaemon
-
-    init() throws {
-      installation = try Installation()
-      let submit = ("may", JSONValue.array([.string("submit")]))
-      try installation.configure(with: [
-        (
-          "readTokens",
-          .array([
-            Installation.token("backend", Installation.token, []),
-            Installation.token("app", ReceiptTests.submitter, [submit]),
-            Installation.token(
-              "other", ReceiptTests.otherSubmitter,
-              [submit, ("bundleIds", .array([.string("com.example.other")]))]),
-          ])
-        )
-      ])
-      daemon = try installation.start()
-    }
-
-    func body(
-      _ content: ReceiptContent, _ more: [(String, JSONValue)] = []
-    ) throws -> [UInt8] {
-      Sample.receiptBody(try installation.receipt(content), more)
-    }
-
-    func submit(
-      _ body: [UInt8], token: String? = ReceiptTests.submitter
-    ) throws -> Client.Answer {
-      let authorization = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
-      let head =
-        "POST /v1/receipts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        + authorization + "Content-Length: \(body.count)\r\n\r\n"
-      return try #require(daemon.client().send(head, body))
-    }
-
-    func rowsOfTable(_ table: String) throws -> Int64 {
-      let connection = try SQLiteConnection.open(installation.journal.path, .read)
-      defer { connection.close() }
-      return try connection.statement("SELECT count(*) FROM \(table)").first { $0.int(0) } ?? 0
-    }
-  }
-
   private static func content(
     _ records: [ReceiptContent.Record], on day: Int64 = 3, type: String = "Production",
     bundleId: String = "com.example.app"
@@ -68,7 +20,7 @@ import Testing
   private static let two = [Sample.record(1), Sample.record(2, of: "7001")]
 
   @Test func `a receipt is journaled once and answered with its customers' rows`() throws {
-    let served = try Served()
+    let served = try SubmittingDaemon("/v1/receipts")
     let body = try served.body(Self.content(Self.two))
     let first = try served.submit(body)
     #expect(first.status == 200 && first.json?["outcome"]?.string == "accepted", "\(first.text)")
@@ -108,7 +60,7 @@ import Testing
   @Test func `a receipt with a renewal that no notification told is news for its customer alone`()
     throws
   {
-    let served = try Served()
+    let served = try SubmittingDaemon("/v1/receipts")
     #expect(try served.submit(try served.body(Self.content(Self.two))).status == 200)
     let renewed = Self.two + [Sample.record(31)]
     let answer = try served.submit(try served.body(Self.content(renewed, on: 32)))
@@ -120,44 +72,31 @@ import Testing
   }
 
   @Test func `what is refused is not journaled`() throws {
-    let served = try Served()
+    let served = try SubmittingDaemon("/v1/receipts")
     let good = try served.body(Self.content(Self.two))
-    func expect(
-      _ body: [UInt8], _ status: Int, _ code: String, token: String? = Self.submitter,
-      sourceLocation: SourceLocation = #_sourceLocation
-    ) throws {
-      let answer = try served.submit(body, token: token)
-      #expect(answer.status == status, "\(answer.text)", sourceLocation: sourceLocation)
-      #expect(answer.json?["code"]?.string == code, sourceLocation: sourceLocation)
-    }
-    try expect(good, 401, "token", token: nil)
-    try expect(good, 403, "not_allowed", token: Installation.token)
-    try expect(good, 403, "not_allowed", token: Self.otherSubmitter)
-    try expect(Array("{}".utf8), 400, "envelope")
-    try expect(Array(#"{"receipt":7}"#.utf8), 400, "envelope")
-    try expect(Array(#"{"receipt":"%"}"#.utf8), 400, "receipt_base64")
-    try expect(Array(#"{"receipt":"AAAA"}"#.utf8), 400, "receipt_der")
-    try expect(try served.body(Self.content([]), [("x", .null)]), 400, "envelope")
-    try expect(
+    try served.refusesAccess(to: good)
+    try served.refuses(Array(#"{"receipt":7}"#.utf8), 400, "envelope")
+    try served.refuses(Array(#"{"receipt":"%"}"#.utf8), 400, "receipt_base64")
+    try served.refuses(Array(#"{"receipt":"AAAA"}"#.utf8), 400, "receipt_der")
+    try served.refuses(try served.body(Self.content([]), [("x", .null)]), 400, "envelope")
+    try served.refuses(
       try served.body(Self.content([]), [("environment", .string("Xcode"))]), 400, "environment")
     // Another root, a wrong marker, and a chain that had expired.
     let other = try Installation()
-    try expect(
+    try served.refuses(
       Sample.receiptBody(try other.receipt(Self.content(Self.two))), 401, "chain_path")
     let early = ReceiptContent(creationDate: 1_000_000_000_000, records: Self.two)
-    try expect(try served.body(early), 401, "chain_dates")
+    try served.refuses(try served.body(early), 401, "chain_dates")
     var bomb: [UInt8] = []
     for _ in 0..<50_000 { bomb += [0x30, 0x83, 0x0F, 0xFF, 0xFF] }
-    try expect(Sample.receiptBody(bomb), 400, "receipt_der")
+    try served.refuses(Sample.receiptBody(bomb), 400, "receipt_der")
     let many = (0..<5_001).map { Sample.record($0) }
-    try expect(try served.body(Self.content(many)), 400, "receipt_records")
-    try expect(
+    try served.refuses(try served.body(Self.content(many)), 400, "receipt_records")
+    try served.refuses(
       Sample.receiptBody([UInt8](repeating: 0x30, count: 2 << 20 | 1)), 400, "receipt_too_long")
     let sandbox = Self.content(Self.two, type: "ProductionSandbox")
-    try expect(try served.body(sandbox), 422, "wrong_environment")
-    #expect(try served.installation.events().isEmpty)
-    let quarantine = try #require(served.daemon.client().get("/v1/quarantine")?.json)
-    #expect(quarantine["items"]?.elements.isEmpty == true)
+    try served.refuses(try served.body(sandbox), 422, "wrong_environment")
+    try served.isEmpty()
     // The environment that is expected is taken, and one without purchases says nothing.
     let expected = [("environment", JSONValue.string("Sandbox"))]
     #expect(try served.submit(try served.body(sandbox, expected)).status == 200)
@@ -168,7 +107,7 @@ import Testing
   }
 
   @Test func `a genuine receipt that is not admitted waits in quarantine`() throws {
-    let served = try Served()
+    let served = try SubmittingDaemon("/v1/receipts")
     let strange = Self.content(Self.two, type: "ProductionOther")
     let alien = Self.content([Sample.record(1)], bundleId: "com.example.alien")
     for (content, code) in [(strange, "receipt_type"), (alien, "other_app")] {
@@ -193,7 +132,7 @@ import Testing
   }
 
   @Test func `a receipt about 2,000 customers is stored once and journaled as a whole`() throws {
-    let served = try Served()
+    let served = try SubmittingDaemon("/v1/receipts")
     let records = (0..<2_500).map { Sample.record($0 % 50, of: "\(800_000 + $0)") }
     let body = try served.body(Self.content(records, on: 60))
     let answer = try served.submit(body)
@@ -213,16 +152,13 @@ import Testing
 
   @Test(arguments: [false, true])
   func `ingest takes the same lines, and those of an export`(besideDaemon: Bool) throws {
-    let served = try Served()
-    if !besideDaemon { #expect(try served.daemon.stop().code == 0) }
+    let served = try SubmittingDaemon("/v1/receipts")
     let lines = [
       try served.body(Self.content(Self.two)), try served.body(Self.content(Self.two)),
       try served.body(Self.content(Self.two, on: 5)),
     ]
-    let file = try served.installation.file("lines", lines)
-    let result = try served.installation.run("ingest", file, "--json")
-    let counts = try #require(try result.lines().last)
-    #expect(counts["accepted"]?.integer == 1 && counts["duplicates"]?.integer == 2, "\(result)")
+    let counts = try served.ingest(lines, besideDaemon: besideDaemon)
+    #expect(counts["accepted"]?.integer == 1 && counts["duplicates"]?.integer == 2)
     if besideDaemon { #expect(try served.daemon.stop().code == 0) }
     let exported = try served.installation.run("export")
     // The two events share a line; the held ones have lines of their own.
@@ -264,7 +200,7 @@ import Testing
   }
 
   @Test func `a bundle proves a customer's receipt without the ledger`() throws {
-    let served = try Served()
+    let served = try SubmittingDaemon("/v1/receipts")
     #expect(try served.submit(try served.body(Self.content(Self.two))).status == 200)
     #expect(try served.daemon.stop().code == 0)
     let file = served.installation.folder.appending(path: "bundle.ndjson").path
@@ -288,5 +224,19 @@ import Testing
       return Array((line[..<start.upperBound] + text + "\"}").utf8)
     }
     #expect(try verify(try served.installation.file("forged", forged)).code == 1)
+  }
+}
+
+extension SubmittingDaemon {
+  fileprivate func body(
+    _ content: ReceiptContent, _ more: [(String, JSONValue)] = []
+  ) throws -> [UInt8] {
+    Sample.receiptBody(try installation.receipt(content), more)
+  }
+
+  fileprivate func rowsOfTable(_ table: String) throws -> Int64 {
+    let connection = try SQLiteConnection.open(installation.journal.path, .read)
+    defer { connection.close() }
+    return try connection.statement("SELECT count(*) FROM \(table)").first { $0.int(0) } ?? 0
   }
 }

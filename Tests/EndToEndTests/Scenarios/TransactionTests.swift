@@ -5,61 +5,6 @@ import Testing
 
 /// `POST /v1/transactions`: what an app hands over through its backend.
 @Suite struct TransactionTests {
-  private static let submitter = "e2e-token-that-submits-4711"
-  private static let otherSubmitter = "e2e-token-of-another-app-4712"
-
-  private struct Served {
-    let installation: Installation
-    let daemon: RunningDaemon
-
-    init() throws {
-      installation = try Installation()
-      let submit = ("may", JSONValue.array([.string("submit")]))
-      try installation.configure(with: [
-        (
-          "readTokens",
-          .array([
-            Installation.token("backend", Installation.token, []),
-            Installation.token("app", TransactionTests.submitter, [submit]),
-            Installation.token(
-              "other", TransactionTests.otherSubmitter,
-              [submit, ("bundleIds", .array([.string("com.example.other")]))]),
-          ])
-        )
-      ])
-      daemon = try installation.start()
-    }
-
-    func body(
-      _ transaction: JSONValue, _ renewal: JSONValue? = nil, _ more: [(String, JSONValue)] = []
-    ) throws -> [UInt8] {
-      var members = [("signedTransaction", try installation.signedText(transaction))] + more
-      if let renewal {
-        members.append(("signedRenewalInfo", try installation.signedText(renewal)))
-      }
-      return JSONValue.object(members).bytes
-    }
-
-    func submit(
-      _ body: [UInt8], token: String? = TransactionTests.submitter
-    ) throws -> Client.Answer {
-      return try #require(daemon.client().send(Self.head(body, token: token), body))
-    }
-
-    static func head(
-      _ body: [UInt8], to path: String = "/v1/transactions",
-      token: String? = TransactionTests.submitter
-    ) -> String {
-      let authorization = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
-      return "POST \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        + authorization + "Content-Length: \(body.count)\r\n\r\n"
-    }
-
-    func row(_ id: String = "7000") throws -> JSONElement {
-      try #require(daemon.client().get("/v1/entitlements/\(id)")?.json)
-    }
-  }
-
   /// The members of a row that do not depend on when it was asked for.
   private static func lasting(_ row: JSONElement?) -> [String: String] {
     let members = row?.members.filter {
@@ -72,7 +17,7 @@ import Testing
   }
 
   @Test func `a transaction from the app is journaled once and answered with its row`() throws {
-    let served = try Served()
+    let served = try SubmittingDaemon("/v1/transactions")
     let body = try served.body(Sample.transaction(1), Sample.renewal(1))
     let first = try served.submit(body)
     #expect(first.status == 200 && first.json?["outcome"]?.string == "accepted", "\(first.text)")
@@ -100,7 +45,7 @@ import Testing
     let signed = JSONValue.integer(Sample.start + 60_000 - 2_000)
     var rows: [[String: String]] = []
     for order in ["before", "with", "after", "alone"] {
-      let served = try Served()
+      let served = try SubmittingDaemon("/v1/transactions")
       let body = try served.body(
         Sample.transaction(1).setting("signedDate", signed),
         Sample.renewal(1).setting("signedDate", signed))
@@ -115,7 +60,7 @@ import Testing
       case "alone": #expect(try posts[1]() == 200)
       default:
         let port = served.daemon.port
-        let heads = [Served.head(body), Served.head(notification, to: "/v1/notifications")]
+        let heads = [served.head(body), served.head(notification, to: "/v1/notifications")]
         let bodies = [body, notification]
         runConcurrently(2) { number in
           _ = Client(port: port).send(heads[number], bodies[number])
@@ -140,79 +85,58 @@ import Testing
   }
 
   @Test func `what is refused is not kept`() throws {
-    let served = try Served()
+    let served = try SubmittingDaemon("/v1/transactions")
     let other = try Installation()
     let good = try served.body(Sample.transaction(1))
-    func expect(
-      _ body: [UInt8], _ status: Int, _ code: String, token: String? = Self.submitter,
-      sourceLocation: SourceLocation = #_sourceLocation
-    ) throws {
-      let answer = try served.submit(body, token: token)
-      #expect(answer.status == status, "\(answer.text)", sourceLocation: sourceLocation)
-      #expect(answer.json?["code"]?.string == code, sourceLocation: sourceLocation)
-    }
-    try expect(good, 401, "token", token: nil)
-    try expect(good, 401, "token", token: "unknown")
-    try expect(good, 403, "not_allowed", token: Installation.token)
-    try expect(good, 403, "not_allowed", token: Self.otherSubmitter)
-    try expect(Array("{}".utf8), 400, "envelope")
-    try expect(Array("[1]".utf8), 400, "envelope")
-    try expect(Array("{".utf8), 400, "json")
-    try expect(Array(#"{"signedTransaction":"a.b.c"}"#.utf8), 400, "jws_base64url")
+    try served.refusesAccess(to: good)
+    try served.refuses(Array(#"{"signedTransaction":"a.b.c"}"#.utf8), 400, "jws_base64url")
     let moreMembers = [("environmnet", JSONValue.string("Sandbox"))]
-    try expect(try served.body(Sample.transaction(1), nil, moreMembers), 400, "envelope")
+    try served.refuses(try served.body(Sample.transaction(1), nil, moreMembers), 400, "envelope")
     let xcode = [("environment", JSONValue.string("Xcode"))]
-    try expect(try served.body(Sample.transaction(1), nil, xcode), 400, "environment")
+    try served.refuses(try served.body(Sample.transaction(1), nil, xcode), 400, "environment")
     let sandbox = Sample.transaction(1, environment: "Sandbox")
-    try expect(try served.body(sandbox), 422, "wrong_environment")
+    try served.refuses(try served.body(sandbox), 422, "wrong_environment")
     let alien = Sample.transaction(1, bundleId: "com.example.alien")
-    try expect(try served.body(alien), 422, "wrong_app")
+    try served.refuses(try served.body(alien), 422, "wrong_app")
     let strange = try served.body(Sample.transaction(1), Sample.renewal(1, otid: "7001"))
-    try expect(strange, 422, "no_transaction")
+    try served.refuses(strange, 422, "no_transaction")
     // It would say that nothing is renewed.
-    try expect(
+    try served.refuses(
       try served.body(Sample.transaction(1), Sample.transaction(2)), 422, "payload_shape")
     let forged = try other.signedText(Sample.transaction(1))
     #expect(
       try served.submit(JSONValue.object([("signedTransaction", forged)]).bytes).status == 401)
     let local = try other.signedText(Sample.transaction(1, environment: "Xcode"))
-    try expect(
+    try served.refuses(
       JSONValue.object([("signedTransaction", local)]).bytes, 401, "xcode_signature")
-    let query = served.daemon.client().send(Served.head(good, to: "/v1/transactions?x=1"), good)
-    #expect(query?.status == 400 && query?.json?["code"]?.string == "query")
-    #expect(try served.installation.events().isEmpty)
-    let quarantine = try #require(served.daemon.client().get("/v1/quarantine")?.json)
-    #expect(quarantine["items"]?.elements.isEmpty == true)
+    try served.isEmpty()
     // The environment that is expected is taken.
     let expected = [("environment", JSONValue.string("Sandbox"))]
     #expect(try served.submit(try served.body(sandbox, nil, expected)).status == 200)
   }
 
   @Test func `a token that may only submit reads nothing`() throws {
-    let served = try Served()
+    let served = try SubmittingDaemon("/v1/transactions")
     #expect(try served.submit(try served.body(Sample.transaction(1))).status == 200)
     for path in ["/v1/entitlements/7000", "/v1/entitlements", "/v1/overview", "/metrics"] {
-      let answer = try #require(served.daemon.client().get(path, token: Self.submitter))
+      let answer = try #require(served.daemon.client().get(path, token: SubmittingDaemon.submitter))
       #expect(answer.status == 403, "\(path)")
       #expect(answer.json?["code"]?.string == "not_allowed")
     }
-    let version = served.daemon.client().get("/version", token: Self.submitter)?.json
+    let version = served.daemon.client().get("/version", token: SubmittingDaemon.submitter)?.json
     #expect(version?["digest"]?.kind == .null)
   }
 
   @Test(arguments: [false, true])
   func `ingest takes the same lines`(besideDaemon: Bool) throws {
-    let served = try Served()
-    if !besideDaemon { #expect(try served.daemon.stop().code == 0) }
+    let served = try SubmittingDaemon("/v1/transactions")
     let lines = [
       try served.body(Sample.transaction(1), Sample.renewal(1)),
       try served.body(Sample.transaction(1, otid: "7001")),
       try served.body(Sample.transaction(1), Sample.renewal(1)),
     ]
-    let file = try served.installation.file("lines", lines)
-    let result = try served.installation.run("ingest", file, "--json")
-    let counts = try #require(try result.lines().last)
-    #expect(counts["accepted"]?.integer == 2 && counts["duplicates"]?.integer == 1, "\(result)")
+    let counts = try served.ingest(lines, besideDaemon: besideDaemon)
+    #expect(counts["accepted"]?.integer == 2 && counts["duplicates"]?.integer == 1)
     #expect(try served.installation.events().count == 3)
     let bad = try served.installation.file(
       "bad", [try served.body(Sample.transaction(2, environment: "Sandbox"))])
@@ -230,5 +154,21 @@ import Testing
     try Data(changed.utf8).write(to: installation.config)
     let result = try installation.run("serve")
     #expect(result.code == 2 && result.errors.contains("may"), "\(result)")
+  }
+}
+
+extension SubmittingDaemon {
+  fileprivate func body(
+    _ transaction: JSONValue, _ renewal: JSONValue? = nil, _ more: [(String, JSONValue)] = []
+  ) throws -> [UInt8] {
+    var members = [("signedTransaction", try installation.signedText(transaction))] + more
+    if let renewal {
+      members.append(("signedRenewalInfo", try installation.signedText(renewal)))
+    }
+    return JSONValue.object(members).bytes
+  }
+
+  fileprivate func row(_ id: String = "7000") throws -> JSONElement {
+    try #require(daemon.client().get("/v1/entitlements/\(id)")?.json)
   }
 }

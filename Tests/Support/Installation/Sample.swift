@@ -104,3 +104,12 @@ package enum Sample {
           creationDate: start + 3 * day, records: [record(1), record(2, of: "7001")])))
   }
 }
+
+extension JSONValue {
+  /// A notification of this date, with what is nested in it.
+  package func dated(_ date: Int64) -> JSONValue {
+    ["signedDate", "data.transaction.signedDate", "data.renewalInfo.signedDate"].reduce(self) {
+      $0.setting($1, .integer(date))
+    }
+  }
+}
