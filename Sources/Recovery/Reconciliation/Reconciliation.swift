@@ -49,7 +49,7 @@ public struct Reconciliation: Sendable {
   public init(
     _ stream: StreamKey, _ answer: CustomerAnswer, before: RowDocument?, after: RowDocument?,
     _ dispositions: [Disposition], at time: Int64, durations: [String: Int64],
-    by fold: Fold = .current
+    by fold: Fold
   ) {
     self.stream = stream
     let apple = AnsweredRow(stream, answer, dispositions, at: time, durations: durations, by: fold)

@@ -63,7 +63,7 @@ public struct JournalCopy: Sendable {
       folder.journal, applicationId: StartUp.journalApplicationId, known: Migrator.known)
     try source.beginSnapshot()
     defer { source.endSnapshot() }
-    let reader = try JournalReader(source)
+    let reader = try JournalReader(source, folder.fold)
     let copied = JournalCopy(
       journalId: try reader.journalId(), head: try reader.head(), schema: schema,
       quarantined: try reader.quarantineCounts().stored)

@@ -118,7 +118,7 @@ enum StartUp {
       }
     }
     try Migrator.check(connection)
-    try checkTail(try JournalReader(connection))
+    try checkTail(try JournalReader(connection, folder.fold))
     if isWriting { try refuseLitestream(connection) }
   }
 

@@ -32,7 +32,7 @@ public final class JournalReader {
     return try JournalReader(connection, folder.fold)
   }
 
-  init(_ connection: SQLiteConnection, _ fold: Fold = .current) throws(LedgerError) {
+  init(_ connection: SQLiteConnection, _ fold: Fold) throws(LedgerError) {
     self.connection = connection
     self.fold = fold
     codec = BodyCodec(

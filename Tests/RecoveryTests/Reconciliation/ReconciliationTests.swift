@@ -87,7 +87,8 @@ import Testing
   ) -> Reconciliation {
     Reconciliation(
       key, answer, before: before, after: after,
-      dispositions ?? answer.evidence.map { _ in .accepted(seq: 2) }, at: now, durations: [:])
+      dispositions ?? answer.evidence.map { _ in .accepted(seq: 2) }, at: now, durations: [:],
+      by: .current)
   }
 
   private static func texts(_ field: Reconciliation.Field?) -> [String?] {
