@@ -132,7 +132,7 @@ import Testing
     let bodies = try group.bodies(0..<3)
     let seconds = secondsHeldUp(group, bodies, isArmed, until: isStalled)
     #expect(seconds < 14 * RunningCommand.timeoutFactor, "it took \(seconds) s")
-    #expect(group.daemons[1]?.log.contains("shared_journal_unblocked") == true)
+    try #require(group.daemons[1]).logged("shared_journal_unblocked")
     group.traffic.send(bodies, connections: 2)
     try group.settle()
     try group.expectNothingLostOrTwice()

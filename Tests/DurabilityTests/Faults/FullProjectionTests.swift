@@ -37,7 +37,7 @@ import Testing
       #expect(list?.status == 200 && ids?.contains(id) == true, "\(list?.text ?? "")")
     }
     #expect(isUnwritable, "the projection's file had room")
-    #expect(daemon.log.contains("rows_not_written"))
+    try daemon.logged("rows_not_written")
     try FileManager.default.removeItem(at: disk.full)
     try daemon.command.wait(60, "the projection to follow") { state(client) == "following" }
     #expect(try daemon.stop().code == 0)

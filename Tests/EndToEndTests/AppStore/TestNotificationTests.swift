@@ -155,7 +155,7 @@ import Testing
     setting.expectFailure("quarantine", report, next: "subledger quarantine admit \(id)")
     #expect(try setting.installation.run("quarantine", "admit", "\(id)").code != 0)
     setting.daemon.command.signal(SIGHUP)
-    try setting.daemon.command.wait(60, "the reload") { setting.daemon.log.contains("reloaded") }
+    try setting.daemon.logged("reloaded")
     let admitted = try setting.installation.run("quarantine", "admit", "\(id)")
     #expect(admitted.code == 0, "\(admitted)")
   }

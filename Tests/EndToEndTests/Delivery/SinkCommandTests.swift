@@ -130,7 +130,7 @@ import Testing
     try world.configure()
     daemon.command.signal(SIGHUP)
     try world.waitUntil("the sink") { world.sink(daemon) != nil }
-    #expect(daemon.log.contains("sink backend added"))
+    try daemon.logged("sink backend added")
     try world.post(daemon, 1...1, otid: "7001")
     try world.waitUntil("delivered") { world.sink(daemon)?["delivered"]?.integer == 1 }
     let metrics = daemon.client().get("/metrics")?.text ?? ""

@@ -51,8 +51,8 @@ import Testing
     let installation = try installation()
     #expect(try isFinding(installation))
     let daemon = try installation.start()
-    try daemon.command.wait(60, "judging") { daemon.log.contains(#""event":"held_judging_ended""#) }
-    #expect(daemon.log.contains(#""event":"held_judging_began","held":1"#))
+    try daemon.logged(#""event":"held_judging_ended""#)
+    try daemon.logged(#""event":"held_judging_began","held":1"#)
     let metrics = MetricsText(daemon.client().get("/metrics")?.text ?? "")
     #expect(metrics.value("subledger_held_judged") == 1)
     #expect(metrics.value("subledger_held_judged_streams_total") == 1)

@@ -82,8 +82,7 @@ import Testing
     #expect(
       metrics.value("subledger_reconciliation_next_time_seconds") ?? 0
         > Date().timeIntervalSince1970 + 80_000)
-    let lines = daemon.log.split(separator: "\n")
-    let line = try #require(lines.first { $0.contains(#""event":"reconciled""#) })
+    let line = try daemon.logged(#""event":"reconciled""#)
     #expect(line.contains(#""asked":"#) && line.contains(#""differed":"#))
     #expect(line.contains(#""journaled":"#) && line.contains(#""level":"info""#), "\(line)")
     let rows = Set(try ImportTests.rows(installation))
@@ -128,7 +127,7 @@ import Testing
     let app = state["apps"]?.elements.first { $0["environment"]?.string == "Production" }
     #expect(app?["last_reconciliation"]?["error"]?.string?.contains("401") == true)
     #expect(app?["last_reconciliation"]?["failed"]?.integer == 1, "a refused key is not used again")
-    #expect(daemon.log.contains(#""event":"reconciled""#))
+    try daemon.logged(#""event":"reconciled""#)
     #expect(try daemon.stop().code == 0)
   }
 

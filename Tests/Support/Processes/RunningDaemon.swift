@@ -42,6 +42,18 @@ package final class RunningDaemon {
 
   package var log: String { command.errorsSoFar() }
 
+  /// The first line of the log that contains all of these, for which it waits: answers and metrics
+  /// may show what happened before its line is written.
+  @discardableResult
+  package func logged(_ parts: String...) throws -> Substring {
+    var line: Substring?
+    try command.wait(60, "\(parts) in the log") {
+      line = log.split(separator: "\n").first { line in parts.allSatisfy(line.contains) }
+      return line != nil
+    }
+    return line ?? ""
+  }
+
   package func client() -> Client { Client(port: port) }
 
   /// Sends SIGTERM and waits until it exits.
