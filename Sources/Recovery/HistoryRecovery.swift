@@ -152,7 +152,7 @@ public final class HistoryRecovery {
     return result
   }
 
-  private func isFirst(_ outcome: Disposition, _ seqs: inout Set<Int64>) -> Bool {
+  private func isFirst(_ outcome: Outcome, _ seqs: inout Set<Int64>) -> Bool {
     switch outcome {
     case .accepted(let seq), .duplicate(let seq): seq == 0 || seqs.insert(seq).inserted
     case .conflict(let seq):
@@ -165,7 +165,7 @@ public final class HistoryRecovery {
 
   /// Whether the journal did not have it when the recovery began. An interrupted run may have
   /// journaled it already.
-  private func isNew(_ outcome: Disposition) throws(LedgerError) -> Bool {
+  private func isNew(_ outcome: Outcome) throws(LedgerError) -> Bool {
     switch outcome {
     case .accepted: true
     case .duplicate(let seq) where seq > plan.startSeq:
@@ -198,7 +198,7 @@ public final class HistoryRecovery {
   }
 
   /// Hands notifications over, again and again while the writer takes nothing.
-  private func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition] {
+  private func submit(_ payloads: [String]) throws(LedgerError) -> [Outcome] {
     guard !payloads.isEmpty else { return [] }
     var attempt = 1
     while true {
@@ -208,7 +208,7 @@ public final class HistoryRecovery {
         throw .unavailable("the journal's daemon has another version; restart it")
       }
       var reason: String?
-      for case .unavailable(let code) in outcomes { reason = code }
+      for case .refused(.unavailable(let code)) in outcomes { reason = code }
       guard let reason else { return outcomes }
       guard attempt < Self.mostAttempts else {
         throw .unavailable("nothing can be journaled (\(reason)); run this again later")

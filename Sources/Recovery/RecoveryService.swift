@@ -1,5 +1,6 @@
 public import Ledger
 public import Platform
+public import Store
 import Synchronization
 
 /// The daemon's thread that recovers by itself what the ledger missed (promise 11): after a start,
@@ -12,17 +13,17 @@ public final class RecoveryService: Sendable {
   let ledger: Ledger
   let version: String
   let configuration: @Sendable () -> Configuration
-  let onDisposition: @Sendable (Receiver.Received, Disposition) -> Void
+  let onOutcome: @Sendable (Receiver.Received, Outcome) -> Void
   let cancellation = Cancellation()
   private let state = Mutex(RecoveryStatus())
   private let thread: Mutex<Thread?> = Mutex(nil)
 
   private init(
     _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration,
-    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void
+    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void
   ) {
     (self.ledger, self.version, self.configuration) = (ledger, version, configuration)
-    self.onDisposition = onDisposition
+    self.onOutcome = onOutcome
   }
 
   /// Starts the thread.
@@ -30,14 +31,14 @@ public final class RecoveryService: Sendable {
   /// - Parameters:
   ///   - version: of this program, for Apple.
   ///   - configuration: the configuration of now; read again before each recovery.
-  ///   - onDisposition: called for each notification that was proven, on the writer's thread.
+  ///   - onOutcome: called for each notification that was proven, on the writer's thread.
   /// - Throws: `LedgerError` if the thread cannot be started.
   public static func start(
     _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration,
-    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void
+    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void
   ) throws(LedgerError) -> RecoveryService {
     let service = RecoveryService(
-      ledger, version: version, configuration: configuration, onDisposition: onDisposition)
+      ledger, version: version, configuration: configuration, onOutcome: onOutcome)
     let started = try Thread.start("recovery") {
       Niceness.background.apply()
       RecoveryWorker(service).run()

@@ -10,7 +10,7 @@ public protocol RecoverySink {
   ///
   /// - Returns: what became of each.
   /// - Throws: `LedgerError` if they could not be handed over.
-  func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition]
+  func submit(_ payloads: [String]) throws(LedgerError) -> [Outcome]
 
   /// What would have been recovered since the last call; nil if it is in the journal.
   func takeUnjournaled() -> JournalReader.Recovered?
@@ -40,42 +40,42 @@ public final class LedgerSink: RecoverySink {
   private let receiver: Receiver
   private let bodyLimit: Int
   private let batchLimit: Int
-  private let onDisposition: @Sendable (Receiver.Received, Disposition) -> Void
+  private let onOutcome: @Sendable (Receiver.Received, Outcome) -> Void
 
   /// - Parameters:
   ///   - bodyLimit: bytes of a notification.
   ///   - batchLimit: notifications that are committed together, for which one from the network may
   ///     have to wait.
-  ///   - onDisposition: called for each notification that was proven, on the writer's thread.
+  ///   - onOutcome: called for each notification that was proven, on the writer's thread.
   public init(
     _ ledger: Ledger, _ receiver: Receiver, bodyLimit: Int,
     batchLimit: Int = BatchReceive.maximumLines,
-    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void = { _, _ in }
+    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void = { _, _ in }
   ) {
     (self.ledger, self.receiver, self.bodyLimit) = (ledger, receiver, bodyLimit)
-    (self.batchLimit, self.onDisposition) = (batchLimit, onDisposition)
+    (self.batchLimit, self.onOutcome) = (batchLimit, onOutcome)
   }
 
-  /// - Throws: nothing; what could not be journaled is `Disposition.unavailable`.
-  public func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition] {
+  /// - Throws: nothing; what could not be journaled is `Outcome.unavailable`.
+  public func submit(_ payloads: [String]) throws(LedgerError) -> [Outcome] {
     submit(lines: payloads.map(RecoveryLine.make))
   }
 
   /// Journals any number of lines of NDJSON, in batches.
   ///
   /// - Returns: what became of each.
-  func submit(lines: [[UInt8]]) -> [Disposition] {
-    var dispositions: [Disposition] = []
+  func submit(lines: [[UInt8]]) -> [Outcome] {
+    var outcomes: [Outcome] = []
     for start in stride(from: 0, to: lines.count, by: batchLimit) {
       let batch = lines[start..<min(lines.count, start + batchLimit)]
-      let done = BoundedQueue<[Disposition]>(capacity: 1)
+      let done = BoundedQueue<[Outcome]>(capacity: 1)
       BatchReceive.receive(
         batch.map { $0[...] }, skipsRefused: true, receiver: receiver, ledger: ledger,
-        at: Clock.now(), limit: bodyLimit, onDisposition: onDisposition
+        at: Clock.now(), limit: bodyLimit, onOutcome: onOutcome
       ) { _ = done.enqueue($0) }
-      dispositions += done.dequeueAll()?.first ?? []
+      outcomes += done.dequeueAll()?.first ?? []
     }
-    return dispositions
+    return outcomes
   }
 }
 
@@ -94,22 +94,22 @@ public final class DryRunSink: RecoverySink {
   }
 
   /// - Throws: what the store throws if the journal cannot be read.
-  public func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition] {
-    var dispositions: [Disposition] = []
+  public func submit(_ payloads: [String]) throws(LedgerError) -> [Outcome] {
+    var outcomes: [Outcome] = []
     for payload in payloads {
       let received = Result { () throws(Refusal) in
         try receiver.receive(signedPayload: Array(payload.utf8)[...], at: Clock.now())
       }
       switch received {
-      case .failure(let refusal): dispositions.append(.refused(refusal))
+      case .failure(let refusal): outcomes.append(.refused(refusal))
       case .success(let received):
-        dispositions.append(try judge(received))
+        outcomes.append(try judge(received))
       }
     }
-    return dispositions
+    return outcomes
   }
 
-  private func judge(_ received: Receiver.Received) throws(LedgerError) -> Disposition {
+  private func judge(_ received: Receiver.Received) throws(LedgerError) -> Outcome {
     guard case .event(let event) = received.submission else {
       return .refused(received.refusal ?? .notAdmitted("quarantined"))
     }

@@ -159,7 +159,7 @@ final class RecoveryWorker {
     LedgerSink(
       service.ledger, try Receiver(configuration, dictionary: service.ledger.dictionary),
       bodyLimit: configuration.bodyLimit, batchLimit: Self.batchLimit,
-      onDisposition: service.onDisposition)
+      onOutcome: service.onOutcome)
   }
 
   private func record(_ report: GapReport, _ task: RecoverySchedule.Task, at end: Int64) {
@@ -207,11 +207,11 @@ final class RecoveryWorker {
       clock: Clock.now,
       until: { service.cancellation.isRequested || Clock.monotonicNanoseconds() >= stop }
     ) { (lines) throws(LedgerError) in
-      let dispositions = sink.submit(lines: lines)
-      for case .unavailable(let code) in dispositions {
+      let outcomes = sink.submit(lines: lines)
+      for case .refused(.unavailable(let code)) in outcomes {
         throw .unavailable("nothing can be journaled (\(code))")
       }
-      return dispositions
+      return outcomes
     }
     guard isDone else { return }
     reconciliation = nil

@@ -1,5 +1,6 @@
 import Clients
 import Ledger
+import Store
 import StrictJSON
 
 /// What came of asking for a slice, or for several.
@@ -33,12 +34,12 @@ struct SliceResult: Sendable, Equatable {
   ///   - isNew: whether the journal did not have it before the recovery began.
   ///   - importedAt: when the import came that the journal knows its customer from; nil for none.
   mutating func count(
-    _ item: SentNotification, _ disposition: Disposition, isNew: Bool, importedAt: Int64? = nil
+    _ item: SentNotification, _ outcome: Outcome, isNew: Bool, importedAt: Int64? = nil
   ) {
     listed += 1
     for attempt in item.sendAttempts { timeline.add(attempt.result, at: attempt.date) }
     let deliveredAt = item.deliveredAt
-    switch disposition {
+    switch outcome {
     case .accepted(let seq), .duplicate(let seq):
       guard isNew else {
         if deliveredAt == nil && !item.sendAttempts.isEmpty { answeredLate += 1 }
@@ -54,7 +55,7 @@ struct SliceResult: Sendable, Equatable {
       if seq > 0, deliveredSeqs.count < Self.mostSeqs { deliveredSeqs.append(seq) }
     case .conflict: conflicts += 1
     // Evidence alone is confirmed, and a history has none.
-    default: refused[disposition.notTaken ?? disposition.name, default: 0] += 1
+    default: refused[outcome.refusal?.code ?? outcome.name, default: 0] += 1
     }
   }
 

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Ledger
 import Platform
+import Store
 import StrictJSON
 import Support
 import Testing

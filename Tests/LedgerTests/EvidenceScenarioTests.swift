@@ -180,7 +180,7 @@ import Testing
     #expect(ledger.ingest(evidence: later, "transaction", at: 3) == .confirmed)
     #expect(
       ledger.ingest(evidence: later, "transaction", at: 4)
-        == .other("Optional(Ledger.Disposition.alreadyConfirmed)"))
+        == .other("Optional(Store.Outcome.held(isNew: false))"))
     #expect(try JournalReader.open(ledger.folder).heldEvidenceCount() == 1)
     #expect(try ledger.events().count == 1)
   }

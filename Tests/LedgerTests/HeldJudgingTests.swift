@@ -40,10 +40,10 @@ import Testing
       }
       // Renewal information whose transaction comes later is refused at first.
       for _ in 0..<2 {
-        let dispositions = ledger.ingest(lines: told, at: MixedLives.end)
+        let outcomes = ledger.ingest(lines: told, at: MixedLives.end)
         ledger.waitUntilJudged()
-        for (line, disposition) in zip(told, dispositions) {
-          if case .refused = disposition { continue }
+        for (line, outcome) in zip(told, outcomes) {
+          if case .refused = outcome { continue }
           add(line)
         }
       }

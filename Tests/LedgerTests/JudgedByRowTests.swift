@@ -32,7 +32,7 @@ import Testing
     }
 
     /// Appends a batch.
-    func append(_ facts: [Fact]) throws -> [AppendOutcome] {
+    func append(_ facts: [Fact]) throws -> [Outcome] {
       try journal.append(facts.map { try $0.received(by: receiver).submission })
     }
   }
@@ -53,7 +53,7 @@ import Testing
     let known = try Self.state([.transaction(on: 0), .renewal(on: 0)])
     let journal = try JudgingJournal { _, _ in known }
     #expect(try journal.append([.transaction(on: 1)]).map(\.isJournaled) == [true])
-    #expect(try journal.append([.transaction(on: 2)]) == [.held])
+    #expect(try journal.append([.transaction(on: 2)]) == [.held(isNew: true)])
   }
 
   @Test func `a row that says less than the journal repeats evidence at most`() throws {
@@ -73,7 +73,7 @@ import Testing
   @Test func `only the journal shows the transaction that renewal information needs`() throws {
     let known = try Self.state([.transaction(on: 0)])
     let journal = try JudgingJournal { _, _ in known }
-    #expect(try journal.append([.renewal(on: 1)]) == [.noTransaction])
+    #expect(try journal.append([.renewal(on: 1)]) == [.refused(.notAdmitted("no_transaction"))])
     #expect(
       try journal.append([.transaction(on: 1), .renewal(on: 1)]).map(\.isJournaled)
         == [true, true])
@@ -92,8 +92,8 @@ import Testing
   private final class Asked { var seqs: [Int64] = [] }
 }
 
-extension AppendOutcome {
+extension Outcome {
   fileprivate var isJournaled: Bool {
-    if case .journaled = self { true } else { false }
+    if case .accepted = self { true } else { false }
   }
 }

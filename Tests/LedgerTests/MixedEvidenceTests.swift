@@ -5,6 +5,7 @@ import Entitlements
 import Foundation
 import Ledger
 import Queries
+import Store
 import Support
 import Testing
 
@@ -37,10 +38,10 @@ import Testing
       while !rest.isEmpty {
         let batch = Array(rest.prefix(1 + Int(chance.below(40))))
         rest = rest.dropFirst(batch.count)
-        let dispositions = ledger.ingest(lines: batch, at: MixedLives.end)
-        try #require(dispositions.count == batch.count)
-        for (line, disposition) in zip(batch, dispositions) {
-          if case .refused(let refusal) = disposition {
+        let outcomes = ledger.ingest(lines: batch, at: MixedLives.end)
+        try #require(outcomes.count == batch.count)
+        for (line, outcome) in zip(batch, outcomes) {
+          if case .refused(let refusal) = outcome {
             #expect(refusal.code == "no_transaction")
             refused.append(line)
             continue

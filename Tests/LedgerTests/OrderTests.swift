@@ -29,8 +29,8 @@ import Testing
     let accepted = Atomic<Int>(0)
     let full = Atomic<Int>(0)
     for _ in 0..<Ledger.queueLength + 10 {
-      ledger.ledger.submit(received) { disposition in
-        if case .unavailable = disposition {
+      ledger.ledger.submit(received) { outcome in
+        if case .refused(.unavailable) = outcome {
           full.add(1, ordering: .relaxed)
         } else {
           accepted.add(1, ordering: .relaxed)

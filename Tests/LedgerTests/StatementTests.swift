@@ -12,6 +12,8 @@ import Testing
 /// What the owner of the ledger says of its customers: claims of accounts, and grants.
 @Suite struct StatementTests {
   private static let histories = TestCount.statements.number
+  fileprivate static let noEntitlement = Outcome.refused(.notFound("no_such_entitlement"))
+  private static let noGrant = Outcome.refused(.notFound("no_such_grant"))
   private static let seed = TestSeed.number(usual: 20_261_124)
 
   /// A ledger with the customers 7000, 7001, …
@@ -33,19 +35,19 @@ import Testing
       bundleId: TestLedger.bundleId, token: "backend", idempotencyKey: key, receivedAt: time)
   }
 
-  /// Journals statements together; their dispositions, in the same order.
+  /// Journals statements together; their outcomes, in the same order.
   @discardableResult
   private static func say(
     _ statements: [NewStatement], to ledger: TestLedger
-  ) -> [Disposition] {
-    let done = BoundedQueue<(Int, Disposition)>(capacity: statements.count)
+  ) -> [Outcome] {
+    let done = BoundedQueue<(Int, Outcome)>(capacity: statements.count)
     ledger.ledger.submit(
       statements.enumerated().map { index, statement in
         (Receiver.Received(statement), { _ = done.enqueue((index, $0)) })
       })
-    var all = [Disposition](repeating: .skipped, count: statements.count)
+    var all = [Outcome](repeating: .skipped, count: statements.count)
     for _ in statements {
-      if let (index, disposition) = done.dequeue() { all[index] = disposition }
+      if let (index, outcome) = done.dequeue() { all[index] = outcome }
     }
     return all
   }
@@ -54,7 +56,7 @@ import Testing
   private static func say(
     _ content: OwnerStatement.Content, _ account: String = "user-4711", key: String? = nil,
     to ledger: TestLedger
-  ) -> Disposition {
+  ) -> Outcome {
     say([statement(content, account, key: key)], to: ledger)[0]
   }
 
@@ -82,9 +84,9 @@ import Testing
 
   @Test func `no statement names a purchase or a grant that is not there`() throws {
     let ledger = try Self.ledger()
-    #expect(Self.say(.claim(originalTransactionId: "9999"), to: ledger) == .notFound)
-    #expect(Self.say(Self.release, to: ledger) == .notFound)
-    #expect(Self.say(.revocation(of: "x"), to: ledger) == .notFound)
+    #expect(Self.say(.claim(originalTransactionId: "9999"), to: ledger) == Self.noEntitlement)
+    #expect(Self.say(Self.release, to: ledger) == Self.noEntitlement)
+    #expect(Self.say(.revocation(of: "x"), to: ledger) == Self.noGrant)
     #expect(try ledger.events().count == 1)
   }
 
@@ -153,7 +155,7 @@ import Testing
     let journal = try JournalReader.open(ledger.folder)
     let mac = try #require(try journal.mac(of: CustomerName(.account, "user-4711")))
     let id = try #require(try journal.statements(about: mac).first?.statement.id)
-    #expect(Self.say(.revocation(of: id), "someone-else", to: ledger) == .notFound)
+    #expect(Self.say(.revocation(of: id), "someone-else", to: ledger) == Self.noGrant)
     #expect(Self.say(.revocation(of: id), to: ledger) == .accepted(seq: 3))
     #expect(Self.say(.revocation(of: id), to: ledger) == .duplicate(seq: 3))
     #expect(try ledger.verify().findings.map(\.what) == [])
@@ -256,7 +258,7 @@ import Testing
     var keys: [String: OwnerStatement.Content] = [:]
 
     /// Whether the statement is news; nil if it is refused.
-    mutating func say(_ content: OwnerStatement.Content, key: String?) -> Disposition {
+    mutating func say(_ content: OwnerStatement.Content, key: String?) -> Outcome {
       // A claim and a grant may have the same key.
       let key = key.map { "\(content.isGrant) \($0)" }
       if let key, let known = keys[key] {
@@ -267,7 +269,7 @@ import Testing
         if claims[id] == true { return .duplicate(seq: 0) }
         claims[id] = true
       case .release(let id):
-        guard let isClaimed = claims[id] else { return .notFound }
+        guard let isClaimed = claims[id] else { return StatementTests.noEntitlement }
         if !isClaimed { return .duplicate(seq: 0) }
         claims[id] = false
       case .grant, .revocation: break

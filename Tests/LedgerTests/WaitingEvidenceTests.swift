@@ -37,7 +37,7 @@ import Testing
         decodingWith: { try? JournaledNotification.foldEvent($0) })
     }
 
-    func append(_ received: Receiver.Received, steps: Int) throws -> AppendOutcome {
+    func append(_ received: Receiver.Received, steps: Int) throws -> Outcome {
       var left = steps
       func isJudging() -> Bool {
         left -= 1
@@ -46,7 +46,7 @@ import Testing
       return try journal.append([received.submission], judgingWhile: isJudging)[0]
     }
 
-    func append(_ facts: [Fact], steps: Int = .max) throws -> [AppendOutcome] {
+    func append(_ facts: [Fact], steps: Int = .max) throws -> [Outcome] {
       let receiver = try Receiver(ledger.configuration)
       return try facts.map { try append($0.received(by: receiver), steps: steps) }
     }
@@ -141,7 +141,7 @@ import Testing
   @Test func `evidence that is not judged in time is held, and journaled if it is new`() throws {
     let world = try Self.told()
     let facts: [Fact] = [.renewal(Self.renewal(isOn: false), on: 20), .renewal(on: 21)]
-    #expect(try world.append(facts, steps: 0) == [.held, .held])
+    #expect(try world.append(facts, steps: 0) == [.held(isNew: true), .held(isNew: true)])
     while world.journal.waitingCount > 0 { try world.judge(steps: 4) }
     for (day, isOn) in [(13, true), (20, false), (21, true)] {
       let question = LedgerReader.Question(asOf: Fact.time(day), now: Fact.time(30))
@@ -151,9 +151,10 @@ import Testing
 
   @Test func `renewal information needs a transaction, however little time there is`() throws {
     let world = try World()
-    #expect(try world.append([.renewal(on: 1)], steps: 0) == [.noTransaction])
+    #expect(
+      try world.append([.renewal(on: 1)], steps: 0) == [.refused(.notAdmitted("no_transaction"))])
     _ = try world.append([.notification("SUBSCRIBED", on: 0), .notification("DID_RENEW", on: 2)])
-    #expect(try world.append([.renewal(on: 3)], steps: 0) == [.held])
+    #expect(try world.append([.renewal(on: 3)], steps: 0) == [.held(isNew: true)])
   }
 
   @Test func `rows are those of all that was told, in any order, turns and restarts`() throws {
@@ -168,7 +169,7 @@ import Testing
       for received in lines.flatMap({ world.ledger.receive(line: $0, at: MixedLives.end) }) {
         let outcome = try world.append(received, steps: Int(chance.below(30)))
         if let stream = received.stream, let event = received.foldEvent(seq: 0),
-          outcome != .noTransaction
+          outcome != .refused(.notAdmitted("no_transaction"))
         {
           told[stream, default: [:]][event.uuid] = event
         }
@@ -234,8 +235,8 @@ import Testing
   }
 }
 
-extension AppendOutcome {
+extension Outcome {
   fileprivate var isJournaled: Bool {
-    if case .journaled = self { true } else { false }
+    if case .accepted = self { true } else { false }
   }
 }

@@ -21,8 +21,8 @@ import Testing
     let fleet = Fleet(
       app: SimulatedApp(), customers: Self.customers, days: 380, end: Self.end, seed: 7)
     let bodies = try fleet.notifications().map { try SharedAuthority.sign($0.payload) }
-    let dispositions = testLedger.ingest(lines: bodies, at: Self.end)
-    #expect(dispositions.allSatisfy { if case .accepted = $0 { true } else { false } })
+    let outcomes = testLedger.ingest(lines: bodies, at: Self.end)
+    #expect(outcomes.allSatisfy { if case .accepted = $0 { true } else { false } })
     _ = try testLedger.digest()
     return testLedger
   }

@@ -113,7 +113,7 @@ extension SimulatedCluster {
       case .duplicate(let seq):
         try checkAccepted(item, seq)
         observed.repeats[seq, default: 0] += 1
-      case .confirmed, .alreadyConfirmed, .noPurchases:
+      case .held, .noPurchases:
         throw Violation("\(item.name) is no evidence")
       case .conflict(let seq):
         try checkAccepted(item, seq)
@@ -121,8 +121,8 @@ extension SimulatedCluster {
       case .quarantined, .quarantineFull:
         guard case .foreign = item.kind else { throw Violation("\(item.name) is in quarantine") }
         try checkQuarantined(item)
-      case .unavailable: break
-      case .receiveTimeBehind, .skipped, .notFound, .refused:
+      case .refused(.unavailable): break
+      case .skipped, .refused:
         throw Violation("\(item.name): \(entry.outcome)")
       }
     }

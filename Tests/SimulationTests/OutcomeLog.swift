@@ -7,7 +7,7 @@ import Synchronization
 final class OutcomeLog: Sendable {
   struct Entry: Sendable {
     let attempt: Int
-    let outcome: Disposition
+    let outcome: Outcome
     /// Whether a write to the journal was not synced when the submission was answered.
     let wasUnsynced: Bool
   }
@@ -20,7 +20,7 @@ final class OutcomeLog: Sendable {
 
   private let state = Mutex(State())
 
-  func record(_ attempt: Int, _ outcome: Disposition) {
+  func record(_ attempt: Int, _ outcome: Outcome) {
     state.withLock { state in
       // A process that has ended cannot answer.
       guard !state.isDead else { return }

@@ -20,7 +20,7 @@ final class SharedCluster {
   /// What was answered, by any daemon.
   struct Answer: Sendable {
     let item: Int
-    let outcome: Disposition
+    let outcome: Outcome
   }
 
   private final class AnswerLog: Sendable {
@@ -239,7 +239,7 @@ final class SharedCluster {
       guard let event = item.event else { throw Violation("\(item.name) is no event") }
       answered.insert(event.notificationUUID)
     case .conflict, .quarantined: quarantined.insert(item.bodySHA256)
-    case .unavailable, .refused: break
+    case .refused: break
     default: throw Violation("\(item.name): \(answer.outcome)")
     }
   }

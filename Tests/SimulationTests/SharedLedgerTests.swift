@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Posts a body, and returns what became of it.
-    func post(_ item: Int, to ledger: DeterministicLedger, at time: Int64) -> Disposition? {
+    func post(_ item: Int, to ledger: DeterministicLedger, at time: Int64) -> Outcome? {
       guard
         let received = try? receiver.receive(
           body: fixtures.items[item].body, at: Fixtures.start + time)
@@ -50,16 +50,16 @@ import Testing
       return submit(received, to: ledger)
     }
 
-    func submit(_ received: Receiver.Received, to ledger: DeterministicLedger) -> Disposition? {
-      let found = Mutex<Disposition?>(nil)
-      let outcome = Outcome()
+    func submit(_ received: Receiver.Received, to ledger: DeterministicLedger) -> Outcome? {
+      let found = Mutex<Outcome?>(nil)
+      let outcome = FirstOutcome()
       ledger.ledger.submit(received) { outcome.set($0) }
       ledger.work()
       found.withLock { $0 = outcome.value }
       return found.withLock { $0 }
     }
 
-    func claim(_ id: String, _ account: String, _ ledger: DeterministicLedger) -> Disposition? {
+    func claim(_ id: String, _ account: String, _ ledger: DeterministicLedger) -> Outcome? {
       submit(
         Receiver.Received(
           NewStatement(
@@ -87,10 +87,10 @@ import Testing
     }
   }
 
-  final class Outcome: Sendable {
-    private let held = Mutex<Disposition?>(nil)
-    var value: Disposition? { held.withLock { $0 } }
-    func set(_ disposition: Disposition) { held.withLock { $0 = disposition } }
+  final class FirstOutcome: Sendable {
+    private let held = Mutex<Outcome?>(nil)
+    var value: Outcome? { held.withLock { $0 } }
+    func set(_ outcome: Outcome) { held.withLock { $0 = outcome } }
   }
 
   @Test func `the same posts give the same chain, export and rows with a shared journal`() throws {
@@ -216,7 +216,7 @@ import Testing
       let ledger = try bench.open("copy")
       #expect(bench.post(0, to: ledger, at: 0) == .accepted(seq: 1))
       #expect(bench.post(1, to: ledger, at: 1) == .accepted(seq: 2))
-      #expect(bench.post(foreign, to: ledger, at: 2) == .quarantined)
+      #expect(bench.post(foreign, to: ledger, at: 2) == .quarantined("other_app", isNew: true))
       #expect(bench.claim("1000", "ann", ledger) == .accepted(seq: 3))
       digest = try bench.digest(ledger)
       bench.server.forget(commits: 3)

@@ -22,7 +22,7 @@ import Testing
         scratch.folder, lock: lock, now: 1, sharedId: { _ in [UInt8](repeating: 7, count: 16) })
     }
 
-    func append(_ batch: [Submission]) throws -> [AppendOutcome] {
+    func append(_ batch: [Submission]) throws -> [Outcome] {
       try journal.append(batch) { (shipment, _) throws(LedgerError) in
         self.shipments.append(shipment)
       }
@@ -220,7 +220,10 @@ import Testing
       tail.head = shipment.head
     }
     try second.journal.follow(tail)
-    #expect(try second.append([.quarantine(Sample.quarantine(4))]) == [.quarantined(id: 2)])
+    #expect(
+      try second.append([.quarantine(Sample.quarantine(4))]) == [
+        .quarantined("other_app", isNew: true)
+      ])
   }
 }
 

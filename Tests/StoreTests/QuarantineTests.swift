@@ -16,7 +16,8 @@ import Testing
     ])
     #expect(
       outcomes == [
-        .quarantined(id: 1), .alreadyQuarantined, .quarantined(id: 2), .alreadyQuarantined,
+        .quarantined("other_app", isNew: true), .quarantined("other_app", isNew: false),
+        .quarantined("other_app", isNew: true), .quarantined("other_app", isNew: false),
       ])
     let reader = try JournalReader.open(scratch.folder)
     #expect(try reader.quarantined(id: 2)?.body == withoutUUID.body)
@@ -24,7 +25,7 @@ import Testing
     #expect(try opened.journal.removeQuarantined([1]) == 0)
     #expect(try reader.quarantined(limit: 10).map { $0.id } == [2])
     let again = try opened.journal.append([.quarantine(Sample.quarantine(1))])
-    #expect(again == [.quarantined(id: 3)])
+    #expect(again == [.quarantined("other_app", isNew: true)])
   }
 
   @Test func `a notification that is journaled leaves the quarantine`() throws {
@@ -115,13 +116,14 @@ import Testing
       .quarantine(Sample.quarantine(20_002, owner: .ours)),
       .quarantine(Sample.quarantine(5)),
     ])
-    #expect(more[0] == .quarantineFull && more[1] == .quarantineFull)
-    #expect(more[2] == .quarantined(id: 10_001) && more[3] == .alreadyQuarantined)
+    #expect(more[0] == .quarantineFull("other_app") && more[1] == more[0])
+    #expect(more[2] == .quarantined("other_app", isNew: true))
+    #expect(more[3] == .quarantined("other_app", isNew: false))
     #expect(try opened.journal.quarantineOverflow() == 0)
     try opened.journal.writeCounts()
     #expect(try opened.journal.quarantineOverflow() == 2)
     #expect(try opened.journal.removeQuarantined([1]) == 1)
     let last = try opened.journal.append([.quarantine(Sample.quarantine(20_000))])
-    #expect(last == [.quarantined(id: 10_002)])
+    #expect(last == [.quarantined("other_app", isNew: true)])
   }
 }

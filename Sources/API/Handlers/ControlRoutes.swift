@@ -55,10 +55,10 @@ extension LedgerHandler {
     let (service, start) = (service, Clock.monotonicNanoseconds())
     BatchReceive.receive(
       lines, skipsRefused: request.query == "skip_bad", receiver: receiver, ledger: service.ledger,
-      at: Clock.now(), limit: bodyLimit, onDisposition: { service.record($0, $1) }
-    ) { dispositions in
-      service.record(batch: dispositions, since: start)
-      sender.send(.json([("outcomes", BatchReceive.json(dispositions))]))
+      at: Clock.now(), limit: bodyLimit, onOutcome: { service.record($0, $1) }
+    ) { outcomes in
+      service.record(batch: outcomes, since: start)
+      sender.send(.json([("outcomes", BatchReceive.json(outcomes))]))
     }
     recordChainCache()
   }
@@ -135,10 +135,10 @@ extension LedgerHandler {
     do throws(LedgerError) {
       try Quarantine.admit(
         ids, receiver: receiver, ledger: service.ledger, at: Clock.now(),
-        onDisposition: { service.record($0, $1) }
-      ) { dispositions in
-        service.record(batch: dispositions, since: start)
-        sender.send(.json([("outcomes", BatchReceive.json(dispositions))]))
+        onOutcome: { service.record($0, $1) }
+      ) { outcomes in
+        service.record(batch: outcomes, since: start)
+        sender.send(.json([("outcomes", BatchReceive.json(outcomes))]))
       }
     } catch {
       sender.send(Problem.response(.unavailable("journal")))
@@ -168,13 +168,10 @@ extension LedgerHandler {
     guard let root = try? JSONDocument(parsing: request.body).root,
       let statement = NewStatement(root, receivedAt: Clock.now())
     else { return Problem.response(.malformed("statement")) }
-    service.ledger.submit(Receiver.Received(statement)) { disposition in
-      switch disposition {
-      case .accepted, .duplicate:
-        sender.send(.json([("outcome", .string(disposition.name))]))
-      case .notFound: sender.send(Problem.noSuchGrant)
-      default: sender.send(Problem.response(.unavailable("journal")))
-      }
+    service.ledger.submit(Receiver.Received(statement)) { outcome in
+      sender.send(
+        outcome.refusal.map { Problem.response($0) }
+          ?? .json([("outcome", .string(outcome.name))]))
     }
     return nil
   }

@@ -1,6 +1,7 @@
 public import HTTPServer
 import Ledger
 public import Platform
+import Store
 import StrictJSON
 
 /// Answers the requests of one reactor thread, with a prover of its own. What must be read from a

@@ -1,6 +1,7 @@
 import HTTPServer
 import Ledger
 import Platform
+import Store
 
 /// The route that receives Apple's notifications.
 extension LedgerHandler {

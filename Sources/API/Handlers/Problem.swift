@@ -2,6 +2,7 @@ import HTTPServer
 import Ledger
 import Platform
 import Queries
+import Store
 import StrictJSON
 
 /// The one mapping of refusals to HTTP statuses (RFC 9457 problem details).
@@ -21,6 +22,8 @@ enum Problem {
       response(
         status(of: refusal), code,
         "The notification is genuine but not admitted; it is stored in quarantine.")
+    case .notFound(noSuchGrant.code): noSuchGrant
+    case .notFound: noSuchEntitlement
     case .unavailable(let code):
       response(
         status(of: refusal), code,
@@ -29,10 +32,11 @@ enum Problem {
     }
   }
 
-  /// The answer to a genuine notification that is not admitted, when quarantine is full.
-  static func notKept(_ code: String) -> HTTPResponse {
-    response(
-      422, code,
+  /// The answer to what was not taken.
+  static func response(_ outcome: Outcome, _ refusal: Refusal) -> HTTPResponse {
+    guard case .quarantineFull(let code) = outcome else { return response(refusal) }
+    return response(
+      status(of: refusal), code,
       "The notification is genuine but not admitted. It is not stored: quarantine is full.")
   }
 
@@ -41,6 +45,7 @@ enum Problem {
     case .malformed: 400
     case .untrusted: 401
     case .notAdmitted: 422
+    case .notFound: 404
     case .unavailable: 503
     }
   }
@@ -124,7 +129,7 @@ enum Problem {
       return response(
         status, refusal.code,
         "The transaction is genuine, but not admitted for the reason in `code`. It is not stored.")
-    case .malformed, .unavailable: return response(refusal)
+    case .malformed, .notFound, .unavailable: return response(refusal)
     }
   }
 
@@ -139,7 +144,7 @@ enum Problem {
       return response(
         status, refusal.code,
         "The receipt is genuine, but of another environment than expected. It is not stored.")
-    case .malformed, .unavailable: return response(refusal)
+    case .malformed, .notFound, .unavailable: return response(refusal)
     }
   }
 

@@ -14,7 +14,7 @@ extension LedgerHandler {
     let route: Route.Name
     let statement: NewStatement
     let token: Configuration.ReadToken
-    let disposition: Disposition
+    let outcome: Outcome
     /// When the whole request had been read, in monotonic nanoseconds.
     let start: Int64
   }
@@ -34,18 +34,18 @@ extension LedgerHandler {
       else { throw .notAllowed }
       let (route, statement) = (admitted.route.name, asked.statement)
       let parts = asked.evidence + [Receiver.Received(statement)]
-      let collector = DispositionCollector([.skipped], waiting: parts.count) { [service] whole in
+      let collector = OutcomeCollector([.skipped], waiting: parts.count) { [service] whole in
         service.respond(
           to: Said(
             route: route, statement: statement, token: token,
-            disposition: whole.first ?? .skipped, start: start), through: sender)
+            outcome: whole.first ?? .skipped, start: start), through: sender)
       }
       proven += parts.map { [service] received in
         (
           received,
-          { disposition in
-            service.record(received, disposition)
-            collector.set(0, disposition)
+          { outcome in
+            service.record(received, outcome)
+            collector.set(0, outcome)
           }
         )
       }
@@ -122,19 +122,10 @@ extension LedgerHandler {
 extension LedgerService {
   /// Responds to a statement that the writer has processed.
   fileprivate func respond(to said: LedgerHandler.Said, through sender: ResponseSender) {
-    let outcome = said.disposition
+    let outcome = said.outcome
     record(said)
-    switch outcome {
-    case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
-    case .notFound:
-      return sender.send(
-        said.route == .revoke ? Problem.noSuchGrant : Problem.noSuchEntitlement)
-    case .conflict: return sender.send(Problem.reusedKey)
-    case .unavailable(let code): return sender.send(Problem.response(.unavailable(code)))
-    case .refused(let refusal): return sender.send(Problem.response(toTransaction: refusal))
-    case .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .noPurchases:
-      return sender.send(Problem.response(.malformed("envelope")))
-    }
+    if case .conflict = outcome { return sender.send(Problem.reusedKey) }
+    if let refusal = outcome.refusal { return sender.send(Problem.response(refusal)) }
     answerJournaled(said.token, through: sender) { reader throws(LedgerError) in
       [("outcome", .string(outcome.name)), try Self.subject(of: said, reader)]
     }
@@ -154,12 +145,9 @@ extension LedgerService {
     case .grant, .revocation:
       let grants = try reader.grants(of: statement.customer, statement.environment)
       // The event of this statement, or of the one that it repeats: an equal one is another's.
-      let event: Int64? =
-        switch said.disposition {
-        case .accepted(let seq), .duplicate(let seq): seq
-        default: nil
-        }
-      let grant = event.flatMap { seq in grants.first { $0.seq == seq || $0.revokedBy == seq } }
+      let grant = said.outcome.seq.flatMap { seq in
+        grants.first { $0.seq == seq || $0.revokedBy == seq }
+      }
       return ("grant", grant?.json ?? .null)
     }
   }
@@ -174,7 +162,7 @@ extension LedgerService {
     Log.write(
       .info, "statement",
       [
-        ("outcome", .string(said.disposition.name)), ("route", .string("\(said.route)")),
+        ("outcome", .string(said.outcome.name)), ("route", .string("\(said.route)")),
         ("environment", .string(said.statement.environment.rawValue)),
         ("bundle_id", .string(said.statement.bundleId)),
         ("original_transaction_id", .optional(original)), ("token", .string(said.token.name)),

@@ -12,7 +12,7 @@ extension LedgerHandler {
   fileprivate struct Result: Sendable {
     let stream: StreamKey
     let token: Configuration.ReadToken
-    let disposition: Disposition
+    let outcome: Outcome
     /// When the whole request had been read, in monotonic nanoseconds.
     let start: Int64
   }
@@ -36,11 +36,11 @@ extension LedgerHandler {
         record(Problem.notAllowed)
         return Problem.notAllowed
       }
-      proven += submitted.submissions { [service] received, disposition in
-        service.record(received, disposition)
-      } completion: { [service] disposition in
+      proven += submitted.submissions { [service] received, outcome in
+        service.record(received, outcome)
+      } completion: { [service] outcome in
         service.respond(
-          to: Result(stream: stream, token: token, disposition: disposition, start: start),
+          to: Result(stream: stream, token: token, outcome: outcome, start: start),
           through: sender)
       }
       return nil
@@ -60,23 +60,17 @@ extension LedgerService {
   /// 200 for a transaction (promise 1).
   fileprivate func respond(to result: LedgerHandler.Result, through sender: ResponseSender) {
     let (stream, start) = (result.stream, result.start)
-    switch result.disposition {
-    case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
-    case .refused(let refusal): return sender.send(refused(refusal, since: start))
-    case .unavailable(let code): return sender.send(refused(.unavailable(code), since: start))
-    // None of them happens to evidence of the network.
-    case .conflict, .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .notFound,
-      .noPurchases:
-      return sender.send(refused(.malformed("envelope"), since: start))
+    if let refusal = result.outcome.refusal {
+      return sender.send(refused(refusal, since: start))
     }
-    record(transaction: result.disposition, stream, since: start)
+    record(transaction: result.outcome, stream, since: start)
     answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
       let row = try reader.entitlement(
         stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
         LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: result.token))
       guard let row else { throw .busy }
       return [
-        ("outcome", .string(result.disposition.name)), ("entitlement", row.json),
+        ("outcome", .string(result.outcome.name)), ("entitlement", row.json),
       ]
     }
   }
@@ -98,12 +92,12 @@ extension LedgerService {
   /// Logs what became of a transaction, and counts a refusal.
   ///
   /// - Parameter stream: nil if it was not proven, because its content is then not reliable.
-  func record(transaction disposition: Disposition, _ stream: StreamKey?, since start: Int64) {
-    var fields: [(String, JSONValue)] = [("outcome", .string(disposition.name))]
+  func record(transaction outcome: Outcome, _ stream: StreamKey?, since start: Int64) {
+    var fields: [(String, JSONValue)] = [("outcome", .string(outcome.name))]
     let took = (
       "took_us", JSONValue.integer((Clock.monotonicNanoseconds() - start) / 1000)
     )
-    if case .refused(let refusal) = disposition {
+    if case .refused(let refusal) = outcome {
       metrics.refusals.add(refusal.code)
       fields.append(("reason", .string(refusal.code)))
       refusalLog.write("transaction", status: Problem.status(of: refusal), fields + [took])
@@ -124,7 +118,7 @@ extension LedgerHandler {
   fileprivate struct ReceiptResult: Sendable {
     let receipt: SubmittedReceipt
     let token: Configuration.ReadToken
-    let disposition: Disposition
+    let outcome: Outcome
     /// When the whole request had been read, in monotonic nanoseconds.
     let start: Int64
   }
@@ -145,11 +139,11 @@ extension LedgerHandler {
         record(Problem.notAllowed)
         return Problem.notAllowed
       }
-      let submissions = receipt.submissions { [service] received, disposition in
-        service.record(received, disposition)
-      } completion: { [service] disposition in
+      let submissions = receipt.submissions { [service] received, outcome in
+        service.record(received, outcome)
+      } completion: { [service] outcome in
         service.respond(
-          to: ReceiptResult(receipt: receipt, token: token, disposition: disposition, start: start),
+          to: ReceiptResult(receipt: receipt, token: token, outcome: outcome, start: start),
           through: sender)
       }
       if !submissions.isEmpty { service.ledger.submit(whole: submissions) }
@@ -170,26 +164,17 @@ extension LedgerService {
   /// for a receipt (promise 1).
   fileprivate func respond(to result: LedgerHandler.ReceiptResult, through sender: ResponseSender) {
     let (receipt, start) = (result.receipt, result.start)
-    switch result.disposition {
-    case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
-    case .refused(let refusal): return sender.send(refused(receipt: refusal, since: start))
-    case .unavailable(let code):
-      return sender.send(refused(receipt: .unavailable(code), since: start))
-    case .quarantined, .quarantineFull:
-      record(receipt: result.disposition, receipt, since: start)
-      let code = receipt.refusal?.code ?? "quarantined"
-      return sender.send(
-        result.disposition == .quarantined
-          ? Problem.response(.notAdmitted(code)) : Problem.notKept(code))
-    // None of them happens to a receipt of the network: one without purchases is confirmed.
-    case .conflict, .notFound, .receiveTimeBehind, .skipped, .noPurchases:
-      return sender.send(refused(receipt: .malformed("envelope"), since: start))
+    if case .refused(let refusal) = result.outcome {
+      return sender.send(refused(receipt: refusal, since: start))
     }
-    record(receipt: result.disposition, receipt, since: start)
+    record(receipt: result.outcome, receipt, since: start)
+    if let refusal = result.outcome.refusal {
+      return sender.send(Problem.response(result.outcome, refusal))
+    }
     answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
       let rows = try Self.entitlements(of: receipt, result.token, reader)
       return [
-        ("outcome", .string(result.disposition.name)), ("entitlements", .array(rows)),
+        ("outcome", .string(result.outcome.name)), ("entitlements", .array(rows)),
         ("more", .boolean(receipt.streams.count > Self.maximumEntitlements)),
       ]
     }
@@ -217,12 +202,12 @@ extension LedgerService {
   /// Logs what became of a receipt, and counts a refusal.
   ///
   /// - Parameter receipt: nil if it was not proven, because its content is then not reliable.
-  func record(receipt disposition: Disposition, _ receipt: SubmittedReceipt?, since start: Int64) {
-    var fields: [(String, JSONValue)] = [("outcome", .string(disposition.name))]
+  func record(receipt outcome: Outcome, _ receipt: SubmittedReceipt?, since start: Int64) {
+    var fields: [(String, JSONValue)] = [("outcome", .string(outcome.name))]
     let took = (
       "took_us", JSONValue.integer((Clock.monotonicNanoseconds() - start) / 1000)
     )
-    if case .refused(let refusal) = disposition {
+    if case .refused(let refusal) = outcome {
       metrics.refusals.add(refusal.code)
       fields.append(("reason", .string(refusal.code)))
       refusalLog.write("receipt", status: Problem.status(of: refusal), fields + [took])

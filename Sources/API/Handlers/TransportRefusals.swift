@@ -1,6 +1,7 @@
 public import HTTPServer
 import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// What the transport refuses by itself, and requests that come under overload.

@@ -1,5 +1,6 @@
 import HTTPServer
 import Ledger
+import Store
 import StrictJSON
 
 /// An example for each answer of the document.

@@ -1,5 +1,6 @@
 import HTTPServer
 import Ledger
+import Store
 import StrictJSON
 
 extension Route {

@@ -1,6 +1,6 @@
 import AppStore
 public import Ledger
-import Store
+public import Store
 import Synchronization
 
 /// Notifications that were proven genuine, counted by app, environment, version, type and outcome.
@@ -47,13 +47,13 @@ public final class NotificationCounts: Sendable {
   }
 
   /// Counts one notification that is in the journal or in quarantine, or was too much for it.
-  public func add(_ received: Receiver.Received, _ disposition: Disposition) {
-    guard let outcome = Self.outcomes.firstIndex(of: disposition.name) else { return }
+  public func add(_ received: Receiver.Received, _ outcome: Outcome) {
+    guard let number = Self.outcomes.firstIndex(of: outcome.name) else { return }
     switch received.submission {
     case .event(let event):
-      add(event.bundleId, event.environment, event.source, event.notificationType, outcome)
+      add(event.bundleId, event.environment, event.source, event.notificationType, number)
     case .quarantine(let item):
-      add(item.bundleId, item.environment, item.source, item.notificationType, outcome)
+      add(item.bundleId, item.environment, item.source, item.notificationType, number)
     case .statement: break
     }
   }

@@ -1,5 +1,6 @@
 import Ledger
 import Platform
+import Store
 import StrictJSON
 import Synchronization
 

@@ -1,6 +1,7 @@
 public import AppStore
 public import Ledger
 import Platform
+public import Store
 public import StrictJSON
 
 /// What the daemon recovered and reconciled by itself, as `/metrics` and the overview show it.
@@ -98,10 +99,10 @@ extension RecoveryReadings.Reconciliation {
 extension LedgerService {
   /// Counts what came by asking Apple and was not there. Duplicates are the rule there, and say
   /// nothing about what Apple delivers.
-  public func record(recovered received: Receiver.Received, _ disposition: Disposition) {
-    switch disposition {
-    case .duplicate, .alreadyConfirmed: return
-    default: record(received, disposition)
+  public func record(recovered received: Receiver.Received, _ outcome: Outcome) {
+    switch outcome {
+    case .duplicate, .held(isNew: false): return
+    default: record(received, outcome)
     }
   }
 }

@@ -1,5 +1,5 @@
 import Entitlements
-import Store
+public import Store
 public import StrictJSON
 import Synchronization
 
@@ -12,50 +12,48 @@ import Synchronization
 /// lines.
 public enum BatchReceive {
   /// Encodes what became of each line, for the daemon's answer to the command that sent them.
-  public static func json(_ dispositions: [Disposition]) -> JSONValue {
+  public static func json(_ outcomes: [Outcome]) -> JSONValue {
     .array(
-      dispositions.map { disposition in
-        switch disposition {
+      outcomes.map { outcome in
+        switch outcome {
         case .accepted(let seq): .object([("accepted", .integer(seq))])
         case .duplicate(let seq): .object([("duplicate", .integer(seq))])
         case .conflict(let seq): .object([("conflict", .integer(seq))])
-        case .refused(let refusal): .object([("refused", .string(refusal.code))])
-        case .quarantined, .quarantineFull: .object([("refused", .string("quarantined"))])
-        case .receiveTimeBehind: .object([("refused", .string(behindHead.code))])
-        case .unavailable(let code): .object([("unavailable", .string(code))])
-        case .confirmed: .object([("confirmed", .boolean(true))])
-        case .alreadyConfirmed: .object([("confirmed", .boolean(false))])
+        case .held(let isNew): .object([("confirmed", .boolean(isNew))])
         case .noPurchases: .object([(noPurchases, .boolean(true))])
-        case .skipped, .notFound: .null
+        case .skipped: .null
+        case .refused(.unavailable(let code)): .object([("unavailable", .string(code))])
+        case .quarantined(let code, _), .quarantineFull(let code):
+          .object([("refused", .string(code))])
+        case .refused(let refusal): .object([("refused", .string(refusal.code))])
         }
       })
   }
 
   /// Decodes what `json` encoded; nil for anything else. The answer has the code of a refusal and
   /// not its kind: each is decoded as `malformed`.
-  public static func dispositions(_ element: JSONElement) -> [Disposition]? {
-    var dispositions: [Disposition] = []
+  public static func outcomes(_ element: JSONElement) -> [Outcome]? {
+    var outcomes: [Outcome] = []
     for item in element.elements {
       switch (item.kind, item.members.first) {
-      case (.null, _): dispositions.append(.skipped)
-      case (_, ("accepted", let value)?): dispositions.append(.accepted(seq: value.integer ?? 0))
-      case (_, ("duplicate", let value)?): dispositions.append(.duplicate(seq: value.integer ?? 0))
-      case (_, ("conflict", let value)?): dispositions.append(.conflict(seq: value.integer ?? 0))
+      case (.null, _): outcomes.append(.skipped)
+      case (_, ("accepted", let value)?): outcomes.append(.accepted(seq: value.integer ?? 0))
+      case (_, ("duplicate", let value)?): outcomes.append(.duplicate(seq: value.integer ?? 0))
+      case (_, ("conflict", let value)?): outcomes.append(.conflict(seq: value.integer ?? 0))
       case (_, ("confirmed", let value)?):
-        dispositions.append(value.boolean == true ? .confirmed : .alreadyConfirmed)
-      case (_, (Self.noPurchases, _)?): dispositions.append(.noPurchases)
+        outcomes.append(.held(isNew: value.boolean == true))
+      case (_, (Self.noPurchases, _)?): outcomes.append(.noPurchases)
       case (_, ("refused", let value)?):
-        dispositions.append(.refused(.malformed(value.string ?? "")))
+        outcomes.append(.refused(.malformed(value.string ?? "")))
       case (_, ("unavailable", let value)?):
-        dispositions.append(.unavailable(value.string ?? ""))
+        outcomes.append(.unavailable(value.string ?? ""))
       default: return nil
       }
     }
-    return dispositions
+    return outcomes
   }
 
   private static let noPurchases = "no_purchases"
-  private static let behindHead = Refusal.malformed("received_at_ms_behind_head")
 
   /// What a line may have besides a body.
   private static let otherBytes = 256
@@ -79,54 +77,54 @@ public enum BatchReceive {
   ///   - limit: bytes of a POST body.
   ///   - chain: what the seqs and hashes of an export's lines are checked against; nil for lines
   ///     that have none.
-  ///   - onDisposition: called for each submitted line, on the writer's thread.
+  ///   - onOutcome: called for each submitted line, on the writer's thread.
   ///   - completion: called once, with what became of each line.
   public static func receive(
     _ lines: [ArraySlice<UInt8>], skipsRefused: Bool, receiver: Receiver, ledger: Ledger,
     at now: Int64, limit: Int, verifying chain: ImportChainVerifier? = nil,
-    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void = { _, _ in },
-    completion: @escaping @Sendable ([Disposition]) -> Void
+    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void = { _, _ in },
+    completion: @escaping @Sendable ([Outcome]) -> Void
   ) {
-    var dispositions = [Disposition](repeating: .skipped, count: lines.count)
+    var outcomes = [Outcome](repeating: .skipped, count: lines.count)
     var submissions: [(index: Int, received: Receiver.Received)] = []
     let run = EventRun()
     for (index, line) in lines.enumerated() {
       do throws(Refusal) {
         let parts = try receive(line: line, receiver, at: now, limit: limit, verifying: chain)
-        if parts.isEmpty { dispositions[index] = .noPurchases }
+        if parts.isEmpty { outcomes[index] = .noPurchases }
         for received in parts {
           submissions.append((index, skipsRefused ? received : received.joining(run)))
         }
         if !skipsRefused, parts.contains(where: { $0.refusal != nil }) { break }
       } catch {
-        dispositions[index] = .refused(error)
+        outcomes[index] = .refused(error)
         if !skipsRefused { break }
       }
     }
     submit(
-      submissions, of: dispositions, to: ledger, onDisposition: onDisposition,
+      submissions, of: outcomes, to: ledger, onOutcome: onOutcome,
       completion: completion)
   }
 
   /// Submits those notifications of a batch that were received.
   ///
-  /// - Parameter dispositions: what became of the whole batch so far.
+  /// - Parameter outcomes: what became of the whole batch so far.
   static func submit(
-    _ submissions: [(index: Int, received: Receiver.Received)], of dispositions: [Disposition],
+    _ submissions: [(index: Int, received: Receiver.Received)], of outcomes: [Outcome],
     to ledger: Ledger,
-    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void,
-    completion: @escaping @Sendable ([Disposition]) -> Void
+    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void,
+    completion: @escaping @Sendable ([Outcome]) -> Void
   ) {
-    guard !submissions.isEmpty else { return completion(dispositions) }
-    let collector = DispositionCollector(dispositions, waiting: submissions.count, completion)
+    guard !submissions.isEmpty else { return completion(outcomes) }
+    let collector = OutcomeCollector(outcomes, waiting: submissions.count, completion)
     // A receipt may have more parts than the writer's queue takes.
     ledger.submit(
       whole: submissions.map { index, received in
         (
           received,
-          { disposition in
-            onDisposition(received, disposition)
-            collector.set(index, Self.ofLine(disposition, received.refusal))
+          { outcome in
+            onOutcome(received, outcome)
+            collector.set(index, outcome)
           }
         )
       })
@@ -235,40 +233,30 @@ public enum BatchReceive {
     }
     return arrival
   }
-
-  /// What the file's sender is told of a line: a notification that went to quarantine, or whose
-  /// receive time is before the head's, is a refused line.
-  private static func ofLine(_ disposition: Disposition, _ refusal: Refusal?) -> Disposition {
-    switch disposition {
-    case .quarantined, .quarantineFull: .refused(refusal ?? .notAdmitted("quarantined"))
-    case .receiveTimeBehind: .refused(behindHead)
-    default: disposition
-    }
-  }
 }
 
-/// Collects the dispositions of a batch's lines from the writer's thread. A line may have several
+/// Collects the outcomes of a batch's lines from the writer's thread. A line may have several
 /// parts.
-public final class DispositionCollector: Sendable {
-  private let state: Mutex<(dispositions: [Disposition], waiting: Int)>
-  private let completion: @Sendable ([Disposition]) -> Void
+public final class OutcomeCollector: Sendable {
+  private let state: Mutex<(outcomes: [Outcome], waiting: Int)>
+  private let completion: @Sendable ([Outcome]) -> Void
 
   public init(
-    _ dispositions: [Disposition], waiting: Int,
-    _ completion: @escaping @Sendable ([Disposition]) -> Void
+    _ outcomes: [Outcome], waiting: Int,
+    _ completion: @escaping @Sendable ([Outcome]) -> Void
   ) {
-    state = Mutex((dispositions, waiting))
+    state = Mutex((outcomes, waiting))
     self.completion = completion
   }
 
-  public func set(_ index: Int, _ disposition: Disposition) {
-    let all = state.withLock { state -> [Disposition]? in
-      let former = state.dispositions[index]
-      state.dispositions[index] =
+  public func set(_ index: Int, _ outcome: Outcome) {
+    let all = state.withLock { state -> [Outcome]? in
+      let former = state.outcomes[index]
+      state.outcomes[index] =
         former == .skipped
-        ? disposition : SubmittedTransaction.combined([former, disposition])
+        ? outcome : SubmittedTransaction.combined([former, outcome])
       state.waiting -= 1
-      return state.waiting == 0 ? state.dispositions : nil
+      return state.waiting == 0 ? state.outcomes : nil
     }
     if let all { completion(all) }
   }

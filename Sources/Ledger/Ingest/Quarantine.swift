@@ -1,5 +1,5 @@
 public import Platform
-import Store
+public import Store
 
 /// Admits quarantined notifications after the configuration was corrected.
 public enum Quarantine {
@@ -12,31 +12,31 @@ public enum Quarantine {
   /// - Parameters:
   ///   - ids: at most `batchLimit`.
   ///   - now: our clock, milliseconds since 1970; becomes the receive time.
-  ///   - onDisposition: called for each that was received, on the writer's thread.
+  ///   - onOutcome: called for each that was received, on the writer's thread.
   ///   - completion: called once, with what became of each id once that is synced: `skipped` for
   ///     one that is not in quarantine, `refused` and `noPurchases` for one that stays there.
   /// - Throws: what SQLite reports about the journal; nothing was submitted then.
   public static func admit(
     _ ids: [Int64], receiver: Receiver, ledger: Ledger, at now: Int64,
-    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void = { _, _ in },
-    completion: @escaping @Sendable ([Disposition]) -> Void
+    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void = { _, _ in },
+    completion: @escaping @Sendable ([Outcome]) -> Void
   ) throws(LedgerError) {
     let reader = try JournalReader.open(ledger.folder)
-    var dispositions = [Disposition](repeating: .skipped, count: ids.count)
+    var outcomes = [Outcome](repeating: .skipped, count: ids.count)
     var submissions: [(index: Int, received: Receiver.Received)] = []
     for (index, id) in ids.enumerated() {
       guard let item = try reader.quarantined(id: id) else { continue }
       do throws(Refusal) {
         let parts = try receiver.readmit(item, at: now)
         if let refusal = parts.lazy.compactMap(\.refusal).first { throw refusal }
-        if parts.isEmpty { dispositions[index] = .noPurchases }
+        if parts.isEmpty { outcomes[index] = .noPurchases }
         submissions += parts.map { (index, $0) }
       } catch {
-        dispositions[index] = .refused(error)
+        outcomes[index] = .refused(error)
       }
     }
     BatchReceive.submit(
-      submissions, of: dispositions, to: ledger, onDisposition: onDisposition,
+      submissions, of: outcomes, to: ledger, onOutcome: onOutcome,
       completion: completion)
   }
 }

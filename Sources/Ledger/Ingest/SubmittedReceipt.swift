@@ -1,7 +1,7 @@
 public import AppStore
 import Platform
 import SignedData
-import Store
+public import Store
 public import StrictJSON
 
 /// What an app hands over through the user's backend: its receipt.
@@ -16,8 +16,6 @@ public struct SubmittedReceipt: Sendable {
 
   public let bundleId: String
   public let environment: Environment
-  /// Why the receipt goes to quarantine; nil if it is admitted.
-  public let refusal: Refusal?
   /// The customers that it is about, those who bought last first.
   public let streams: [StreamKey]
   /// One for each customer, or one for quarantine. Empty if it has no in-app records: then it says
@@ -30,26 +28,26 @@ public struct SubmittedReceipt: Sendable {
   /// The parts, for the writer.
   ///
   /// - Parameters:
-  ///   - onDisposition: called for each part, on the writer's thread.
+  ///   - onOutcome: called for each part, on the writer's thread.
   ///   - completion: called once with what became of the whole: on the writer's thread, or at once
   ///     if there are no parts.
   public func submissions(
-    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void,
-    completion: @escaping @Sendable (Disposition) -> Void
+    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void,
+    completion: @escaping @Sendable (Outcome) -> Void
   ) -> [Ledger.Submitted] {
     guard !parts.isEmpty else {
-      completion(.confirmed)
+      completion(.held(isNew: true))
       return []
     }
-    let collector = DispositionCollector([.skipped], waiting: parts.count) { whole in
+    let collector = OutcomeCollector([.skipped], waiting: parts.count) { whole in
       completion(whole.first ?? .skipped)
     }
     return parts.map { received in
       (
         received,
-        { disposition in
-          onDisposition(received, disposition)
-          collector.set(0, disposition)
+        { outcome in
+          onOutcome(received, outcome)
+          collector.set(0, outcome)
         }
       )
     }
@@ -110,8 +108,8 @@ extension Receiver {
             .arriving(arrival))
       }
       return SubmittedReceipt(
-        bundleId: body.content.bundleId, environment: found, refusal: nil,
-        streams: parts.compactMap(\.stream), parts: parts)
+        bundleId: body.content.bundleId, environment: found, streams: parts.compactMap(\.stream),
+        parts: parts)
     } catch {
       guard case .notAdmitted(let code) = error, code != Self.wrongEnvironment else { throw error }
       let columns = QuarantineColumns(receipt: receipt?.content)
@@ -124,7 +122,7 @@ extension Receiver {
       return SubmittedReceipt(
         bundleId: columns.bundleId ?? "",
         environment: columns.environment ?? Environment(rawValue: ""),
-        refusal: error, streams: [], parts: [Received(item, refusal: error)])
+        streams: [], parts: [Received(item, refusal: error)])
     }
   }
 

@@ -1,6 +1,6 @@
 public import AppStore
 import Platform
-import Store
+public import Store
 public import StrictJSON
 
 /// What an app hands over through the user's backend: a transaction that Apple signed for StoreKit
@@ -23,41 +23,39 @@ public struct SubmittedTransaction: Sendable {
   ]
 
   /// What became of the whole: it failed if any part did, and is news if any part is.
-  public static func combined(_ dispositions: [Disposition]) -> Disposition {
-    let ranked = dispositions.min { rank($0) < rank($1) }
+  public static func combined(_ outcomes: [Outcome]) -> Outcome {
+    let ranked = outcomes.min { rank($0) < rank($1) }
     return ranked ?? .skipped
   }
 
-  private static func rank(_ disposition: Disposition) -> Int {
-    switch disposition {
-    case .unavailable: 0
-    case .refused, .quarantined, .quarantineFull, .receiveTimeBehind, .conflict, .skipped,
-      .notFound:
-      1
+  private static func rank(_ outcome: Outcome) -> Int {
+    switch outcome {
+    case .refused(.unavailable): 0
+    case .refused, .quarantined, .quarantineFull, .conflict, .skipped: 1
     case .accepted: 2
-    case .confirmed: 3
-    case .duplicate, .alreadyConfirmed, .noPurchases: 4
+    case .held(isNew: true): 3
+    case .duplicate, .held(isNew: false), .noPurchases: 4
     }
   }
 
   /// The parts, for the writer.
   ///
   /// - Parameters:
-  ///   - onDisposition: called for each part, on the writer's thread.
+  ///   - onOutcome: called for each part, on the writer's thread.
   ///   - completion: called once, on the writer's thread, with what became of the whole.
   public func submissions(
-    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void,
-    completion: @escaping @Sendable (Disposition) -> Void
+    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void,
+    completion: @escaping @Sendable (Outcome) -> Void
   ) -> [Ledger.Submitted] {
-    let collector = DispositionCollector([.skipped], waiting: evidence.count) { whole in
+    let collector = OutcomeCollector([.skipped], waiting: evidence.count) { whole in
       completion(whole.first ?? .skipped)
     }
     return evidence.map { received in
       (
         received,
-        { disposition in
-          onDisposition(received, disposition)
-          collector.set(0, disposition)
+        { outcome in
+          onOutcome(received, outcome)
+          collector.set(0, outcome)
         }
       )
     }

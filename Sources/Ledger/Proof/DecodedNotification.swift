@@ -283,3 +283,8 @@ extension NotificationPayload {
     if case .data(_, _, let status) = content { status } else { nil }
   }
 }
+
+extension Refusal {
+  /// Why a genuine payload cannot become an event.
+  init(_ fault: PayloadFault) { self = .notAdmitted(fault.code) }
+}

@@ -1,6 +1,7 @@
 public import AppStore
 public import Platform
 public import SignedData
+public import Store
 public import StrictJSON
 
 /// Proves a V2 notification: the outer JWS, and each nested one on its own (promise 3).

@@ -107,7 +107,7 @@ public final class Ledger: Sendable {
   /// A notification that was received, and a closure that gets what became of it: on the writer's
   /// thread once it is synced, or at once, on the caller's thread, if the queue is full.
   public typealias Submitted = (
-    received: Receiver.Received, completion: @Sendable (Disposition) -> Void
+    received: Receiver.Received, completion: @Sendable (Outcome) -> Void
   )
 
   /// Queues notifications for the writer, and wakes it once.
@@ -133,7 +133,7 @@ public final class Ledger: Sendable {
 
   /// Queues one notification for the writer.
   public func submit(
-    _ received: Receiver.Received, completion: @escaping @Sendable (Disposition) -> Void
+    _ received: Receiver.Received, completion: @escaping @Sendable (Outcome) -> Void
   ) {
     submit([(received, completion)])
   }

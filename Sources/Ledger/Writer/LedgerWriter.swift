@@ -231,7 +231,7 @@ package final class LedgerWriter {
       ledger.meter.answer(batch.count)
       batch.removeAll(keepingCapacity: true)
     }
-    let outcomes: [AppendOutcome]
+    let outcomes: [Outcome]
     ledger.meter.begin(batch.count)
     defer { ledger.meter.end() }
     var isFolded = false
@@ -253,10 +253,9 @@ package final class LedgerWriter {
     // Only a new event shows that the disk has space: a duplicate needs none.
     if journal.head.seq > ledger.seq { ledger.meter.recordDiskSpace() }
     recordJournal()
-    let dispositions = outcomes.map { Disposition($0) }
-    if !isFolded { projection.fold(batch.map(\.received), dispositions, journal.released) }
+    if !isFolded { projection.fold(batch.map(\.received), outcomes, journal.released) }
     ledger.setFoldedHead(journal.head)
-    for (item, disposition) in zip(batch, dispositions) { item.completion(disposition) }
+    for (item, outcome) in zip(batch, outcomes) { item.completion(outcome) }
     _ = attempt { () throws(LedgerError) in try journal.checkpointIfNeeded() }
   }
 
@@ -290,7 +289,7 @@ package final class LedgerWriter {
 
   private func append(
     _ batch: [Submission], to copy: CopyWriter, _ arrivedAt: Int64
-  ) throws(LedgerError) -> CopyWriter.Written<[AppendOutcome]> {
+  ) throws(LedgerError) -> CopyWriter.Written<[Outcome]> {
     try copy.write(
       by: copy.deadline(arrivedAt: arrivedAt),
       mustTouch: { outcomes, confirmed in

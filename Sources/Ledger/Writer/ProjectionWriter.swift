@@ -54,7 +54,7 @@ final class ProjectionWriter {
   /// - Parameter released: evidence that had been held and was journaled, if any, behind the events
   ///   of the batch.
   func fold(
-    _ received: [Receiver.Received], _ dispositions: [Disposition], _ released: [ReleasedEvidence]
+    _ received: [Receiver.Received], _ outcomes: [Outcome], _ released: [ReleasedEvidence]
   ) {
     let folder = following
     var steps: [ProjectionFolder.Step] = []
@@ -66,8 +66,8 @@ final class ProjectionWriter {
       addSuccessors(step)
       steps.append(step)
     }
-    for (item, disposition) in zip(received, dispositions) {
-      guard case .accepted(let seq) = disposition else { continue }
+    for (item, outcome) in zip(received, outcomes) {
+      guard case .accepted(let seq) = outcome else { continue }
       isChanged = true
       if item.isSubmitted, let stream = item.stream { submitted.insert(stream) }
       if let stream = item.stream, let event = item.foldEvent(seq: seq) { add(stream, event) }

@@ -1,20 +1,20 @@
 import AppStore
 public import Ledger
-import Store
+public import Store
 import Synchronization
 
 /// Counts the notifications that arrived over HTTP and were not journaled, by hour, since this
 /// process started: duplicates, refusals, and those answered 503. Thread-safe.
 public final class Arrivals: Sendable {
   /// What became of a notification: journaled before, answered 4xx, answered 503.
-  enum Outcome: String {
+  enum Counted: String {
     case duplicate, refused, unavailable
   }
 
   struct Key: Hashable {
     /// The beginning of the hour, milliseconds since 1970.
     let hour: Int64
-    let outcome: Outcome
+    let outcome: Counted
     /// This and what follows is nil for a notification that was not proven genuine.
     var environment: Environment?
     var bundleId: String?
@@ -37,10 +37,10 @@ public final class Arrivals: Sendable {
   ///   - received: nil for a notification that was not proven genuine.
   ///   - now: the current time, milliseconds since 1970.
   public func record(
-    _ disposition: Disposition, _ received: Receiver.Received?, at now: Int64
+    _ outcome: Outcome, _ received: Receiver.Received?, at now: Int64
   ) {
     let hour = now / JournalReader.hour * JournalReader.hour
-    switch disposition {
+    switch outcome {
     case .duplicate, .conflict:
       var key = Key(hour: hour, outcome: .duplicate)
       if case .event(let event)? = received?.submission {
@@ -50,9 +50,9 @@ public final class Arrivals: Sendable {
       }
       add(key)
     case .refused(.malformed), .refused(.untrusted): add(Key(hour: hour, outcome: .refused))
-    case .unavailable, .refused(.unavailable): add(Key(hour: hour, outcome: .unavailable))
-    case .accepted, .quarantined, .quarantineFull, .refused(.notAdmitted): break
-    case .receiveTimeBehind, .skipped, .confirmed, .alreadyConfirmed, .noPurchases, .notFound:
+    case .refused(.unavailable): add(Key(hour: hour, outcome: .unavailable))
+    case .accepted, .held, .quarantined, .quarantineFull, .noPurchases, .skipped,
+      .refused(.notAdmitted), .refused(.notFound):
       break
     }
   }

@@ -31,11 +31,11 @@ struct AnsweredRow {
   ]
 
   /// - Parameters:
-  ///   - dispositions: what became of the answer's evidence; what was not taken says nothing.
+  ///   - outcomes: what became of the answer's evidence; what was not taken says nothing.
   ///   - time: that of the rows it is compared with, milliseconds since 1970.
   ///   - durations: milliseconds that non-renewing products last, by product id.
   init(
-    _ stream: StreamKey, _ answer: CustomerAnswer, _ dispositions: [Disposition], at time: Int64,
+    _ stream: StreamKey, _ answer: CustomerAnswer, _ outcomes: [Outcome], at time: Int64,
     durations: [String: Int64], by fold: Fold
   ) {
     let subscription = answer.subscriptions.last {
@@ -43,7 +43,7 @@ struct AnsweredRow {
     }
     let known = subscription.flatMap { Self.statuses[$0.status] }
     status = subscription.map { known?.rawValue ?? "status \($0.status)" }
-    let state = Self.state(stream, answer, dispositions, status: subscription?.status)
+    let state = Self.state(stream, answer, outcomes, status: subscription?.status)
     if let entitlement = EntitlementRow(state, by: fold).entitlement(at: time, durations: durations)
     {
       let row = RowDocument(
@@ -59,11 +59,11 @@ struct AnsweredRow {
 
   /// Folds the answer as if it had come as one notification, with Apple's status.
   private static func state(
-    _ stream: StreamKey, _ answer: CustomerAnswer, _ dispositions: [Disposition], status: Int64?
+    _ stream: StreamKey, _ answer: CustomerAnswer, _ outcomes: [Outcome], status: Int64?
   ) -> StreamState {
     var state = StreamState()
-    for ((jws, source), disposition) in zip(answer.evidence, dispositions) {
-      guard disposition.notTaken == nil,
+    for ((jws, source), outcome) in zip(answer.evidence, outcomes) {
+      guard outcome.refusal == nil,
         let decoded = try? JournaledNotification.decode(
           signedPayload: ArraySlice(jws.utf8), of: source),
         let id = decoded.originalTransactionId,

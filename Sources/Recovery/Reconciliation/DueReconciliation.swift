@@ -1,9 +1,9 @@
 public import AppStore
 public import Clients
-public import Ledger
+import Ledger
 public import Platform
 public import Queries
-import Store
+public import Store
 public import StrictJSON
 
 /// Compares all customers that are due with what Apple says of them now, a part at a time, so that
@@ -73,7 +73,7 @@ public final class DueReconciliation {
   /// - Returns: whether all that are due are done, or could not be asked about.
   public func advance(
     clock: () -> Int64, until isEnough: () -> Bool,
-    submit: ([[UInt8]]) throws(LedgerError) -> [Disposition]
+    submit: ([[UInt8]]) throws(LedgerError) -> [Outcome]
   ) -> Bool {
     while index < apps.count {
       do throws(LedgerError) {
@@ -117,7 +117,7 @@ public final class DueReconciliation {
   /// - Throws: the failure after which this app is given up.
   private func compare(
     _ stream: StreamKey, at now: Int64,
-    _ submit: ([[UInt8]]) throws(LedgerError) -> [Disposition]
+    _ submit: ([[UInt8]]) throws(LedgerError) -> [Outcome]
   ) throws(LedgerError) -> Bool {
     do throws(LedgerError) {
       let found = try reconciler.compare(stream, apps[index].account, at: now, submit: submit)

@@ -1,8 +1,8 @@
 import AppStore
 public import Clients
-public import Ledger
+import Ledger
 public import Platform
-import Store
+public import Store
 
 /// Fills a journal from ids: asks Apple for everything about each customer, and hands it over as
 /// evidence.
@@ -50,7 +50,7 @@ public final class EvidenceImport {
   /// - Throws: what `submit` throws. What was handed over before is journaled.
   public func run<SinkError: Error>(
     _ ids: [String], _ progress: ImportProgress,
-    submit: ([[UInt8]]) throws(SinkError) -> [Disposition], observer: (Int) -> Void
+    submit: ([[UInt8]]) throws(SinkError) -> [Outcome], observer: (Int) -> Void
   ) throws(SinkError) -> ImportReport {
     var report = ImportReport()
     (report.ids, report.doneBefore) = (ids.count, progress.done.count)
@@ -84,7 +84,7 @@ public final class EvidenceImport {
 
   private func take<SinkError: Error>(
     _ batch: [Answer], _ ids: [String], _ progress: ImportProgress, _ report: inout ImportReport,
-    _ failures: inout Int, _ submit: ([[UInt8]]) throws(SinkError) -> [Disposition]
+    _ failures: inout Int, _ submit: ([[UInt8]]) throws(SinkError) -> [Outcome]
   ) throws(SinkError) {
     var done: [Int] = []
     for answer in batch {

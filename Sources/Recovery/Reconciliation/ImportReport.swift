@@ -1,4 +1,5 @@
 import Ledger
+import Store
 public import StrictJSON
 
 /// What an import found.
@@ -32,13 +33,13 @@ public struct ImportReport: Sendable {
   }
 
   /// - Returns: whether nothing was new.
-  mutating func count(_ dispositions: [Disposition]) -> Bool {
+  mutating func count(_ outcomes: [Outcome]) -> Bool {
     var isComplete = true
-    for disposition in dispositions {
-      if case .accepted = disposition {
+    for outcome in outcomes {
+      if case .accepted = outcome {
         journaled += 1
         isComplete = false
-      } else if let code = disposition.notTaken {
+      } else if let code = outcome.refusal?.code {
         refused[code, default: 0] += 1
       } else {
         confirmed += 1

@@ -1,9 +1,9 @@
 public import AppStore
 public import Clients
-public import Ledger
+import Ledger
 public import Platform
 public import Queries
-import Store
+public import Store
 
 /// Compares customers with what Apple says of them now, one after the other, and journals what is
 /// new. One for each thread.
@@ -38,7 +38,7 @@ public final class Reconciler {
   /// - Throws: `LedgerError`; what was journaled before stays.
   public func compare(
     _ stream: StreamKey, _ account: AppStoreAccount, at now: Int64,
-    submit: ([[UInt8]]) throws(LedgerError) -> [Disposition]
+    submit: ([[UInt8]]) throws(LedgerError) -> [Outcome]
   ) throws(LedgerError) -> Reconciliation? {
     let question = try mapError(
       { (error: ClientError) in LedgerError.unavailable("\(error)") }, try question(account))
@@ -48,9 +48,9 @@ public final class Reconciler {
         { (error: AppStoreError) in LedgerError(error) }, try question.ask(id))
     else { return nil }
     let before = try row(stream, at: now)
-    let dispositions = try submit(answer.lines(.asked))
+    let outcomes = try submit(answer.lines(.asked))
     return Reconciliation(
-      stream, answer, before: before, after: try row(stream, at: now), dispositions, at: now,
+      stream, answer, before: before, after: try row(stream, at: now), outcomes, at: now,
       durations: durations, by: reader.journal.fold)
   }
 

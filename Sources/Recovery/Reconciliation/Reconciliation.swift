@@ -1,9 +1,9 @@
 public import AppStore
 import Clients
 public import Entitlements
-public import Ledger
+import Ledger
 public import Queries
-import Store
+public import Store
 public import StrictJSON
 
 /// Compares what Apple says now of one customer with the row, before and after Apple's answer is
@@ -43,20 +43,20 @@ public struct Reconciliation: Sendable {
   /// - Parameters:
   ///   - before: the row before the answer was journaled; nil: none.
   ///   - after: the row after that.
-  ///   - dispositions: what became of the answer's lines.
+  ///   - outcomes: what became of the answer's lines.
   ///   - time: that of both rows, milliseconds since 1970.
   ///   - durations: milliseconds that non-renewing products last, by product id.
   public init(
     _ stream: StreamKey, _ answer: CustomerAnswer, before: RowDocument?, after: RowDocument?,
-    _ dispositions: [Disposition], at time: Int64, durations: [String: Int64],
+    _ outcomes: [Outcome], at time: Int64, durations: [String: Int64],
     by fold: Fold
   ) {
     self.stream = stream
-    let apple = AnsweredRow(stream, answer, dispositions, at: time, durations: durations, by: fold)
+    let apple = AnsweredRow(stream, answer, outcomes, at: time, durations: durations, by: fold)
     appleStatus = apple.status
     fields = Self.fields(before, apple, after)
-    journaled = dispositions.count { if case .accepted = $0 { true } else { false } }
-    refused = dispositions.compactMap(\.notTaken)
+    journaled = outcomes.count { if case .accepted = $0 { true } else { false } }
+    refused = outcomes.compactMap(\.refusal?.code)
   }
 
   /// Members that say nothing about the entitlement.

@@ -10,24 +10,28 @@ extension Journal {
     let mac: [UInt8]
   }
 
+  private static let noSuchEntitlement = Outcome.refused(.notFound("no_such_entitlement"))
+  private static let noSuchGrant = Outcome.refused(.notFound("no_such_grant"))
+
   /// Journals a statement that changes what holds.
   ///
   /// - Returns: `.duplicate` of the event that already says so, `.conflict` with another statement
-  ///   of the same Idempotency-Key, `.notFound` if the customer has no such purchase, claim or
-  ///   grant.
+  ///   of the same Idempotency-Key, refused as `notFound` if the customer has no such
+  ///   purchase, claim or grant.
   func append(
     _ new: NewStatement, _ connection: SQLiteConnection
-  ) throws(LedgerError) -> AppendOutcome {
+  ) throws(LedgerError) -> Outcome {
     let isAdding: Bool
+    var missing = Self.noSuchEntitlement
     switch new.content {
     case .claim(let id), .release(let id):
-      guard try isKnown(id, new, connection) else { return .notFound }
+      guard try isKnown(id, new, connection) else { return Self.noSuchEntitlement }
       isAdding = if case .claim = new.content { true } else { false }
     case .grant: isAdding = true
-    case .revocation: isAdding = false
+    case .revocation: (isAdding, missing) = (false, Self.noSuchGrant)
     }
     guard let account = try account(new.customer, adding: isAdding, connection) else {
-      return .notFound
+      return missing
     }
     let statement = OwnerStatement(
       new.content, mac: account.mac, environment: new.environment, bundleId: new.bundleId,
@@ -112,14 +116,14 @@ extension Journal {
   /// - Returns: nil if the statement changes it.
   private func holds(
     _ statement: OwnerStatement, _ connection: SQLiteConnection
-  ) throws(LedgerError) -> AppendOutcome? {
+  ) throws(LedgerError) -> Outcome? {
     switch statement.content {
     case .grant: return nil
     case .claim(let id), .release(let id):
       let last = try lastStatement(of: id, statement, connection)
       let isClaim = if case .claim = statement.content { true } else { false }
       if let last, last.isClaim == isClaim { return .duplicate(seq: last.seq) }
-      return isClaim || last != nil ? nil : .notFound
+      return isClaim || last != nil ? nil : Self.noSuchEntitlement
     case .revocation(let id):
       var grant = statement
       (grant.content, grant.id) = (.grant(entitlement: "", until: nil, reason: nil), id)
@@ -127,7 +131,7 @@ extension Journal {
       guard let granted = try journaled(NotificationUUID(grant), connection),
         granted.statement?.environment == statement.environment,
         granted.statement?.bundleId == statement.bundleId
-      else { return .notFound }
+      else { return Self.noSuchGrant }
       return try StoredStatement.read(StoredStatement.ofType, connection, codec) {
         $0.bind(1, statement.mac).bind(2, granted.seq).bind(3, statement.notificationType)
       }.first { $0.statement.content == statement.content }.map { .duplicate(seq: $0.seq) }

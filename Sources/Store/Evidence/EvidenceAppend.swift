@@ -10,12 +10,12 @@ extension Journal {
   /// - Throws: `LedgerError.sql` if it cannot be decoded: a receiver has decoded it.
   func hold(
     _ evidence: NewEvent, _ connection: SQLiteConnection
-  ) throws(LedgerError) -> AppendOutcome? {
+  ) throws(LedgerError) -> Outcome? {
     if heldCount > 0 {
       let isHeld = try connection.statement(
         "SELECT 1 FROM held_evidence WHERE notification_uuid = ?"
       ).bind(1, evidence.notificationUUID.bytes).first { _ in true }
-      if isHeld != nil { return .alreadyHeld }
+      if isHeld != nil { return .held(isNew: false) }
     }
     guard let event = evidence.makeFoldEvent?() ?? decodeForFold(evidence.payload) else {
       throw .sql("evidence that cannot be decoded was submitted")
@@ -25,7 +25,7 @@ extension Journal {
     var judge = EvidenceJudge(by: fold)
     let isRead = try read(evidence, stream, into: &judge, connection)
     // Its app follows from the transaction alone: renewal information does not name it.
-    if evidence.source == .renewal, !judge.hasTransaction { return .noTransaction }
+    if evidence.source == .renewal, !judge.hasTransaction { return .refused(.noTransaction) }
     let isNew = isRead ? judge.saysNew(event, while: batch.isJudging) : nil
     if isNew == true {
       judge.add(event)
@@ -33,12 +33,14 @@ extension Journal {
       return nil
     }
     let isReceipt = evidence.source == .receipt
-    if isReceipt, try hasSameReceipt(evidence, event, judge, connection) { return .alreadyHeld }
+    if isReceipt, try hasSameReceipt(evidence, event, judge, connection) {
+      return .held(isNew: false)
+    }
     if isNew == nil, try !isHeldInDoubt(of: stream, connection) { return nil }
     try insertHeld(
       evidence, transactionId: isReceipt ? nil : event.transactions.first?.transactionId,
       connection)
-    return .held
+    return .held(isNew: true)
   }
 
   /// Makes a stream wait about which a piece was not judged in time. Judged with all others then,

@@ -162,7 +162,7 @@ extension Journal {
     guard let held else { return }
     try removeHeld(id, connection)
     let outcome = try appendNew(NewEvent(held, event, of: key, at: time), connection)
-    guard case .journaled(let seq, _) = outcome else { return }
+    guard case .accepted(let seq) = outcome else { return }
     var folded = event
     folded.seq = seq
     batch.released.append(ReleasedEvidence(stream: key, event: folded))

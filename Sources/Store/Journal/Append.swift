@@ -18,12 +18,12 @@ extension Journal {
   ///   (`LedgerError.isFatal`) ends the journal: every later call throws it again. What `ship`
   ///   throws, and `.copyWithoutSharedJournal` without it in a copy: nothing was written.
   public func append(
-    _ batch: [Submission], shipping ship: Shipper<[AppendOutcome]>? = nil,
+    _ batch: [Submission], shipping ship: Shipper<[Outcome]>? = nil,
     judgingWhile isJudging: @escaping () -> Bool = { true }
-  ) throws(LedgerError) -> [AppendOutcome] {
+  ) throws(LedgerError) -> [Outcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
     let outcomes = try write(shipping: ship) { (connection) throws(LedgerError) in
-      var outcomes: [AppendOutcome] = []
+      var outcomes: [Outcome] = []
       outcomes.reserveCapacity(batch.count)
       try appending(connection, judgingWhile: isJudging) { () throws(LedgerError) in
         for submission in batch { outcomes.append(try append(submission, connection)) }
@@ -52,7 +52,7 @@ extension Journal {
   /// Writes one submission. Called within `appending`.
   func append(
     _ submission: Submission, _ connection: SQLiteConnection
-  ) throws(LedgerError) -> AppendOutcome {
+  ) throws(LedgerError) -> Outcome {
     switch submission {
     case .event(let event): try append(event, connection)
     case .quarantine(let item): try quarantine(item, connection)
@@ -62,34 +62,33 @@ extension Journal {
 
   private func append(
     _ event: NewEvent, _ connection: SQLiteConnection
-  ) throws(LedgerError) -> AppendOutcome {
+  ) throws(LedgerError) -> Outcome {
     guard event.bodySHA256.count == 32 else { throw .sql("an event's hash has not 32 bytes") }
     let uuid = event.notificationUUID.bytes
     if let run = event.run, run.isEnded { return .skipped }
     if let outcome = try existingEvent(of: event, uuid, connection) { return outcome }
     if event.source.isEvidence, !event.preservesReceivedAt {
       if let outcome = try hold(event, connection) {
-        let isKept = outcome == .held || outcome == .alreadyHeld
-        if isKept { try release(ComparedContent(event), connection) }
+        if case .held = outcome { try release(ComparedContent(event), connection) }
         return outcome
       }
     } else {
       batch.judged = nil
     }
     let outcome = try appendNew(event, connection)
-    if heldCount > 0, case .journaled = outcome { try releaseHeld(behind: event, connection) }
+    if heldCount > 0, case .accepted = outcome { try releaseHeld(behind: event, connection) }
     return outcome
   }
 
   /// Appends an event whose UUID the journal does not have.
   func appendNew(
     _ event: NewEvent, _ connection: SQLiteConnection
-  ) throws(LedgerError) -> AppendOutcome {
+  ) throws(LedgerError) -> Outcome {
     var receivedAt = event.receivedAt
     if let last = head.receivedAt, receivedAt < last {
       if event.preservesReceivedAt {
         event.run?.end()
-        return .receiveTimeBehind(head: last)
+        return .refused(.behindHead)
       }
       receivedAt = last
     }
@@ -106,7 +105,7 @@ extension Journal {
     if event.source.isOwners { try insertStatement(of: event, next.seq, connection) }
     try release(ComparedContent(event), connection)
     head = next
-    return .journaled(seq: next.seq, receivedAt: receivedAt)
+    return .accepted(seq: next.seq)
   }
 
   private func insert(
@@ -150,7 +149,7 @@ extension Journal {
   /// - Returns: nil if the journal has no event with this UUID.
   private func existingEvent(
     of event: NewEvent, _ uuid: [UInt8], _ connection: SQLiteConnection
-  ) throws(LedgerError) -> AppendOutcome? {
+  ) throws(LedgerError) -> Outcome? {
     let found = try connection.statement(
       "SELECT body_sha256, source, body, dictionary_id, seq FROM event WHERE notification_uuid = ?"
     ).bind(1, uuid).first { (seq: $0.int(4), stored: StoredContent($0)) }

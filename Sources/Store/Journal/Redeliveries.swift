@@ -40,7 +40,7 @@ struct WaitingCounts {
   var count: Int { redeliveries.count + (overflow > 0 ? 1 : 0) }
 
   /// Counts the duplicates of a batch after it was written, and what was too much for quarantine.
-  mutating func count(_ batch: [Submission], _ outcomes: [AppendOutcome]) {
+  mutating func count(_ batch: [Submission], _ outcomes: [Outcome]) {
     for (submission, outcome) in zip(batch, outcomes) {
       switch (outcome, submission) {
       case (.quarantineFull, _): overflow += 1
@@ -99,10 +99,10 @@ extension Journal {
   public func discardWaitingCounts() { waiting = WaitingCounts() }
 
   /// Whether a batch with these outcomes wrote events or quarantine, so that it was synced.
-  static func isWriting(_ outcomes: [AppendOutcome]) -> Bool {
+  static func isWriting(_ outcomes: [Outcome]) -> Bool {
     outcomes.contains { outcome in
       switch outcome {
-      case .journaled, .quarantined, .held: true
+      case .accepted, .quarantined(_, isNew: true), .held(isNew: true): true
       default: false
       }
     }

@@ -11,12 +11,12 @@ extension Journal {
   /// Stores a notification unless it is there or the limit is reached. Called within `write`.
   func quarantine(
     _ item: NewQuarantine, _ connection: SQLiteConnection
-  ) throws(LedgerError) -> AppendOutcome {
+  ) throws(LedgerError) -> Outcome {
     guard try quarantined(ComparedContent(item), connection).isEmpty else {
-      return .alreadyQuarantined
+      return .quarantined(item.reason, isNew: false)
     }
     if item.owner != .ours, quarantineSizes[item.owner, default: 0] >= Self.quarantineLimit {
-      return .quarantineFull
+      return .quarantineFull(item.reason)
     }
     let stored = try codec.encode(item.body, trainsDictionary: false)
     let statement = try connection.statement(
@@ -34,10 +34,9 @@ extension Journal {
       .bind(10, item.bodySHA256).bind(11, stored.dictionary).bind(12, stored.bytes)
       .bind(13, item.originalTransactionId)
     try statement.run()
-    let id = connection.lastRowId
-    try RunningDigest.quarantine.add([id], connection)
+    try RunningDigest.quarantine.add([connection.lastRowId], connection)
     quarantineSizes[item.owner, default: 0] += 1
-    return .quarantined(id: id)
+    return .quarantined(item.reason, isNew: true)
   }
 
   /// The notifications that are compared at most: of one UUID, Apple has one content.

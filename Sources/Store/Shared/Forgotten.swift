@@ -137,7 +137,7 @@ extension Journal {
       for account in accounts { try insert(account, connection) }
       try appending(connection) { () throws(LedgerError) in
         for submission in submissions {
-          guard case .journaled(let seq, _) = try append(submission, connection),
+          guard case .accepted(let seq) = try append(submission, connection),
             case .event(let event) = submission, event.source == .v1
           else { continue }
           try V1Filing.accept(seq, event.body, under: event.originalTransactionId, connection)

@@ -93,7 +93,7 @@ struct Daemon {
     do throws(LedgerError) {
       let recovery = try RecoveryService.start(
         service.ledger, version: Subledger.version, configuration: { service.configuration },
-        onDisposition: { service.record(recovered: $0, $1) })
+        onOutcome: { service.record(recovered: $0, $1) })
       service.setRecovery {
         let status = recovery.status
         guard status.isOn else { return nil }

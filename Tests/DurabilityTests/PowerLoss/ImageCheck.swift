@@ -54,8 +54,8 @@ struct ImageCheck: Sendable {
     }
   }
 
-  private func submit(_ item: Receiver.Received, to ledger: Ledger) -> Disposition {
-    let done = BoundedQueue<Disposition>(capacity: 1)
+  private func submit(_ item: Receiver.Received, to ledger: Ledger) -> Outcome {
+    let done = BoundedQueue<Outcome>(capacity: 1)
     ledger.submit(item) { _ = done.enqueue($0) }
     return done.dequeue() ?? .unavailable("no answer")
   }

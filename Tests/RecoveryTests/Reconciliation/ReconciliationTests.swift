@@ -3,6 +3,7 @@ import Entitlements
 import Ledger
 import Platform
 import Queries
+import Store
 import StrictJSON
 import Testing
 
@@ -83,11 +84,11 @@ import Testing
 
   private static func compare(
     _ answer: CustomerAnswer, before: RowDocument?, after: RowDocument?,
-    _ dispositions: [Disposition]? = nil
+    _ outcomes: [Outcome]? = nil
   ) -> Reconciliation {
     Reconciliation(
       key, answer, before: before, after: after,
-      dispositions ?? answer.evidence.map { _ in .accepted(seq: 2) }, at: now, durations: [:],
+      outcomes ?? answer.evidence.map { _ in .accepted(seq: 2) }, at: now, durations: [:],
       by: .current)
   }
 

@@ -132,8 +132,8 @@ public final class TestLedger {
   }
 
   /// Ingests lines of NDJSON, and returns what became of each.
-  public func ingest(lines: [[UInt8]], at now: Int64) -> [Disposition] {
-    let done = BoundedQueue<[Disposition]>(capacity: 1)
+  public func ingest(lines: [[UInt8]], at now: Int64) -> [Outcome] {
+    let done = BoundedQueue<[Outcome]>(capacity: 1)
     BatchReceive.receive(
       lines.map { $0[...] }, skipsRefused: true, receiver: receiver, ledger: ledger, at: now,
       limit: Self.lineLimit
@@ -183,10 +183,10 @@ public final class TestLedger {
     do throws(Refusal) {
       guard let root = try? JSONDocument(parsing: body.bytes).root else { throw .malformed("json") }
       let received = try receiver.receive(submittedReceipt: root, at: now)
-      let done = BoundedQueue<Disposition>(capacity: 1)
-      let parts = received.submissions(onDisposition: { _, _ in }) { _ = done.enqueue($0) }
+      let done = BoundedQueue<Outcome>(capacity: 1)
+      let parts = received.submissions(onOutcome: { _, _ in }) { _ = done.enqueue($0) }
       if !parts.isEmpty { ledger.submit(whole: parts) }
-      return Self.answer(done.dequeueAll()?.first, received.refusal)
+      return Self.answer(done.dequeueAll()?.first)
     } catch {
       return .refused(error.code)
     }
@@ -200,14 +200,14 @@ public final class TestLedger {
   /// Hands what was received to the writer, and waits for the outcome.
   @discardableResult
   public func submit(_ received: Receiver.Received) -> Answer {
-    let done = BoundedQueue<Disposition>(capacity: 1)
+    let done = BoundedQueue<Outcome>(capacity: 1)
     ledger.submit(received) { _ = done.enqueue($0) }
-    return Self.answer(done.dequeueAll()?.first, received.refusal)
+    return Self.answer(done.dequeueAll()?.first)
   }
 
   /// Ingests a quarantined notification again.
   public func admit(_ id: Int64, at now: Int64) -> Answer {
-    let done = BoundedQueue<[Disposition]>(capacity: 1)
+    let done = BoundedQueue<[Outcome]>(capacity: 1)
     do {
       try Quarantine.admit([id], receiver: receiver, ledger: ledger, at: now) {
         _ = done.enqueue($0)
@@ -218,7 +218,7 @@ public final class TestLedger {
     switch done.dequeueAll()?.first?.first {
     case .refused(let refusal): return .quarantined(refusal.code)
     case .skipped: return .other("absent")
-    case let disposition: return Self.answer(disposition, nil)
+    case let outcome: return Self.answer(outcome)
     }
   }
 
@@ -230,12 +230,12 @@ public final class TestLedger {
       try Self.configuration(in: scratch, secrets: secrets, apps: apps, environments: environments))
   }
 
-  private static func answer(_ outcome: Disposition?, _ refusal: Refusal?) -> Answer {
+  private static func answer(_ outcome: Outcome?) -> Answer {
     switch outcome {
     case .accepted(let seq): .accepted(seq)
     case .duplicate(let seq): .duplicate(seq)
-    case .quarantined: .quarantined(refusal?.code ?? "")
-    case .confirmed: .confirmed
+    case .quarantined(let code, _): .quarantined(code)
+    case .held(isNew: true): .confirmed
     case .refused(let refusal): .refused(refusal.code)
     default: .other("\(String(describing: outcome))")
     }

@@ -2,6 +2,7 @@ import AppStore
 import Clients
 import Ledger
 import Platform
+import Store
 
 /// Finds the original transaction ids that belong to an id, by asking Apple.
 ///

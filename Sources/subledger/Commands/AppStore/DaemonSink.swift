@@ -11,7 +11,7 @@ struct DaemonSink: RecoverySink {
   init(_ folder: DataFolder) { self.folder = folder }
 
   /// - Throws: `LedgerError.unavailable` if the daemon does not answer.
-  func submit(_ payloads: [String]) throws(LedgerError) -> [Disposition] {
+  func submit(_ payloads: [String]) throws(LedgerError) -> [Outcome] {
     // A new connection each time: between two pages the daemon may close an idle one.
     guard let daemon = ControlClient(folder) else {
       throw .unavailable("the daemon has ended; run this again")
@@ -20,7 +20,7 @@ struct DaemonSink: RecoverySink {
     let answer = try daemon.post("/control/ingest?skip_bad", body)
     if answer.status == 503 { return payloads.map { _ in .unavailable("overload") } }
     guard answer.status == 200, let list = answer.body["outcomes"],
-      let outcomes = BatchReceive.dispositions(list)
+      let outcomes = BatchReceive.outcomes(list)
     else { throw .unavailable("the daemon did not accept the notifications; try again") }
     return outcomes
   }

@@ -21,29 +21,29 @@ struct LineJournal {
   /// Journals any number of lines, in batches.
   ///
   /// - Throws: `LedgerError.unavailable` if nothing can be journaled.
-  func submit(_ lines: [[UInt8]]) throws(LedgerError) -> [Disposition] {
-    var dispositions: [Disposition] = []
+  func submit(_ lines: [[UInt8]]) throws(LedgerError) -> [Outcome] {
+    var outcomes: [Outcome] = []
     for start in stride(from: 0, to: lines.count, by: BatchReceive.maximumLines) {
       let end = min(lines.count, start + BatchReceive.maximumLines)
-      dispositions += try submit(batch: Array(lines[start..<end]))
+      outcomes += try submit(batch: Array(lines[start..<end]))
     }
-    return dispositions
+    return outcomes
   }
 
-  private func submit(batch lines: [[UInt8]]) throws(LedgerError) -> [Disposition] {
-    let dispositions: [Disposition]
+  private func submit(batch lines: [[UInt8]]) throws(LedgerError) -> [Outcome] {
+    let outcomes: [Outcome]
     if let ledger {
-      dispositions = try IngestCommand.receive(lines, true, receiver, ledger, configuration)
+      outcomes = try IngestCommand.receive(lines, true, receiver, ledger, configuration)
     } else {
       // A new connection each time: the daemon may close an idle one.
       guard let daemon = ControlClient(folder) else {
         throw .unavailable("the daemon has ended; run this again")
       }
-      dispositions = try IngestCommand.send(lines, true, to: daemon)
+      outcomes = try IngestCommand.send(lines, true, to: daemon)
     }
-    for case .unavailable(let code) in dispositions {
+    for case .refused(.unavailable(let code)) in outcomes {
       throw .unavailable("nothing can be journaled (\(code)); run this again")
     }
-    return dispositions
+    return outcomes
   }
 }

@@ -164,22 +164,21 @@ private struct AdmissionReport {
   /// The number of those that were refused again, by code.
   private(set) var refused: [String: Int] = [:]
 
-  mutating func add(_ dispositions: [Disposition]) throws(LedgerError) {
-    for disposition in dispositions {
-      switch disposition {
+  mutating func add(_ outcomes: [Outcome]) throws(LedgerError) {
+    for outcome in outcomes {
+      switch outcome {
       case .accepted(let seq): accepted.append(seq)
       case .duplicate(let seq): duplicates.append(seq)
       case .conflict: conflicts += 1
-      case .refused(let refusal): refused[refusal.code, default: 0] += 1
-      case .unavailable:
+      case .refused(.unavailable):
         throw .unavailable(
           "the journal could not be written; \(accepted.count) were admitted, try again")
-      case .confirmed, .alreadyConfirmed: held += 1
+      case .held: held += 1
       case .noPurchases: withoutPurchases += 1
       // Another command was faster.
       case .skipped: break
-      case .notFound, .quarantined, .quarantineFull, .receiveTimeBehind:
-        refused[disposition.name, default: 0] += 1
+      case .quarantined, .quarantineFull, .refused:
+        refused[outcome.refusal?.code ?? outcome.name, default: 0] += 1
       }
     }
   }

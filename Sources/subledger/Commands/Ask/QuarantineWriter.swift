@@ -30,22 +30,22 @@ final class QuarantineWriter {
   /// - Returns: what became of each.
   func admit(
     _ ids: [Int64], _ configuration: Configuration
-  ) throws(LedgerError) -> [Disposition] {
+  ) throws(LedgerError) -> [Outcome] {
     switch way {
     case .daemon(let daemon):
       let answer = try daemon.post("/control/quarantine/admit", Self.body(ids))
       guard answer.status == 200, let outcomes = answer.body["outcomes"],
-        let dispositions = BatchReceive.dispositions(outcomes), dispositions.count == ids.count
+        let outcomes = BatchReceive.outcomes(outcomes), outcomes.count == ids.count
       else { throw Self.notDone }
-      return dispositions
+      return outcomes
     case .standalone(let ledger):
       let receiver = try StandaloneLedger.receiver(configuration)
-      let done = BoundedQueue<[Disposition]>(capacity: 1)
+      let done = BoundedQueue<[Outcome]>(capacity: 1)
       try Quarantine.admit(ids, receiver: receiver, ledger: ledger, at: Clock.now()) {
         _ = done.enqueue($0)
       }
-      guard let dispositions = done.dequeueAll()?.first else { throw Self.notDone }
-      return dispositions
+      guard let outcomes = done.dequeueAll()?.first else { throw Self.notDone }
+      return outcomes
     }
   }
 

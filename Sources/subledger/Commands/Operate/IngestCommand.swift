@@ -81,7 +81,7 @@ enum IngestCommand {
   /// Reads and submits batches of at most `limit` lines until the end, a bad line, or ^C.
   private static func read(
     _ reader: LineReader, _ limit: Int, _ skipsBad: Bool, _ cancellation: Cancellation,
-    _ submit: ([[UInt8]]) throws(LedgerError) -> [Disposition]
+    _ submit: ([[UInt8]]) throws(LedgerError) -> [Outcome]
   ) throws(LedgerError) -> Counts {
     var counts = Counts()
     var number = 0
@@ -128,22 +128,22 @@ enum IngestCommand {
   /// - Throws: `LedgerError.unavailable` for a line that was not journaled for a reason that is no
   ///   refusal. The lines after it are not read, so it must not pass for the end of the file.
   private static func count(
-    _ outcomes: [Disposition], of numbers: [Int], into counts: inout Counts, _ skipsBad: Bool
+    _ outcomes: [Outcome], of numbers: [Int], into counts: inout Counts, _ skipsBad: Bool
   ) throws(LedgerError) -> Bool {
     for (outcome, number) in zip(outcomes, numbers) {
       counts.lines += 1
       switch outcome {
       case .accepted: counts.accepted += 1
-      case .duplicate, .confirmed, .alreadyConfirmed: counts.duplicates += 1
+      case .duplicate, .held: counts.duplicates += 1
       case .conflict: counts.conflicts += 1
-      case .refused(let refusal):
-        counts.refused += 1
-        counts.firstRefused = counts.firstRefused ?? (number, refusal.code)
-        if !skipsBad { return false }
       case .noPurchases: counts.withoutPurchases += 1
-      case .unavailable(let code): throw notJournaled(number, code, counts)
-      case .skipped, .notFound, .quarantined, .quarantineFull, .receiveTimeBehind:
-        throw notJournaled(number, "not journaled (\(outcome.name))", counts)
+      case .skipped: throw notJournaled(number, "not journaled (\(outcome.name))", counts)
+      case .refused(.unavailable(let code)): throw notJournaled(number, code, counts)
+      case .quarantined, .quarantineFull, .refused:
+        counts.refused += 1
+        counts.firstRefused =
+          counts.firstRefused ?? (number, outcome.refusal?.code ?? outcome.name)
+        if !skipsBad { return false }
       }
     }
     return true
@@ -162,8 +162,8 @@ enum IngestCommand {
   static func receive(
     _ lines: [[UInt8]], _ skipsBad: Bool, _ receiver: Receiver, _ ledger: Ledger,
     _ configuration: Configuration, _ chain: ImportChainVerifier? = nil
-  ) throws(LedgerError) -> [Disposition] {
-    let done = BoundedQueue<[Disposition]>(capacity: 1)
+  ) throws(LedgerError) -> [Outcome] {
+    let done = BoundedQueue<[Outcome]>(capacity: 1)
     BatchReceive.receive(
       lines.map { $0[...] }, skipsRefused: skipsBad, receiver: receiver, ledger: ledger,
       at: Clock.now(), limit: configuration.bodyLimit, verifying: chain
@@ -172,8 +172,8 @@ enum IngestCommand {
   }
 
   private static func whole(
-    _ outcomes: [Disposition]?, of lines: [[UInt8]]
-  ) throws(LedgerError) -> [Disposition] {
+    _ outcomes: [Outcome]?, of lines: [[UInt8]]
+  ) throws(LedgerError) -> [Outcome] {
     guard let outcomes, outcomes.count == lines.count else {
       throw .unavailable("what became of the lines is not known; restart the daemon, try again")
     }
@@ -183,13 +183,13 @@ enum IngestCommand {
   /// As `receive`, by the daemon.
   static func send(
     _ lines: [[UInt8]], _ skipsBad: Bool, to daemon: ControlClient
-  ) throws(LedgerError) -> [Disposition] {
+  ) throws(LedgerError) -> [Outcome] {
     let body = Array(lines.joined(separator: [0x0A]))
     let answer = try daemon.post(skipsBad ? "/control/ingest?skip_bad" : "/control/ingest", body)
     guard answer.status == 200, let list = answer.body["outcomes"] else {
       throw .unavailable("the daemon did not accept the lines; try again")
     }
-    return try whole(BatchReceive.dispositions(list), of: lines)
+    return try whole(BatchReceive.outcomes(list), of: lines)
   }
 
   private static func report(_ counts: Counts, _ arguments: Arguments, isStopped: Bool) {

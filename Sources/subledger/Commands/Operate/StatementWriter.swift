@@ -31,24 +31,24 @@ final class StatementWriter {
   /// - Returns: whether it is new.
   /// - Throws: `LedgerError.findings` if there is no such grant.
   func say(_ statement: NewStatement) throws(LedgerError) -> Bool {
-    let disposition: Disposition?
+    let outcome: Outcome?
     switch way {
     case .daemon(let daemon):
       let answer = try daemon.post("/control/statement", statement.json.bytes)
       switch answer.body["outcome"]?.string {
-      case "accepted": disposition = .accepted(seq: 0)
-      case "duplicate": disposition = .duplicate(seq: 0)
-      default: disposition = answer.status == 404 ? .notFound : nil
+      case "accepted": outcome = .accepted(seq: 0)
+      case "duplicate": outcome = .duplicate(seq: 0)
+      default: outcome = answer.status == 404 ? .refused(.notFound("no_such_grant")) : nil
       }
     case .standalone(let ledger):
-      let done = BoundedQueue<Disposition>(capacity: 1)
+      let done = BoundedQueue<Outcome>(capacity: 1)
       ledger.submit(Receiver.Received(statement)) { _ = done.enqueue($0) }
-      disposition = done.dequeue()
+      outcome = done.dequeue()
     }
-    switch disposition {
+    switch outcome {
     case .accepted: return true
     case .duplicate: return false
-    case .notFound: throw .findings("this customer has no grant of this id")
+    case .refused(.notFound): throw .findings("this customer has no grant of this id")
     default: throw Self.notDone
     }
   }

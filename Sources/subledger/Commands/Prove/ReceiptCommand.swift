@@ -1,6 +1,7 @@
 import Ledger
 import Platform
 import Queries
+import Store
 import StrictJSON
 
 /// `receipt`: any app receipt, decoded and proven offline; with `--ask` also judged by Apple.
