@@ -186,7 +186,7 @@ public enum ProductType {
 extension JSONElement {
   /// A date of version 2, milliseconds since 1970: a number, whose fraction is dropped, or a text
   /// of digits, which some senders of notifications make of it. Nil for anything else.
-  public var date: Int64? {
+  var date: Int64? {
     if kind == .number { return truncatedInteger }
     guard let text = string, text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
     else { return nil }

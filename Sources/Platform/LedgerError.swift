@@ -53,7 +53,7 @@ public struct LedgerError: Error, Sendable, Equatable, CustomStringConvertible {
 
 extension LedgerError.Code {
   /// A system call failed.
-  public static let system = Self("system")
+  static let system = Self("system")
   /// The disk is full.
   public static let full = Self("disk_full")
   /// What was asked for is wrong.
@@ -61,7 +61,7 @@ extension LedgerError.Code {
   /// It cannot be had now; the text says all.
   public static let unavailable = Self("unavailable")
   /// Something was found that should not be, or was not found; the text says all.
-  public static let findings = Self("findings")
+  static let findings = Self("findings")
   /// The user stopped it.
   public static let stopped = Self("stopped")
 }

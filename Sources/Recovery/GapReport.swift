@@ -26,7 +26,7 @@ public struct GapReport: Sendable {
     /// Of which Apple has nothing any more; nil if it has everything that was asked for.
     public let gone: Range<Int64>?
     /// Requests of this run.
-    public internal(set) var requests: Int64 = 0
+    var requests: Int64 = 0
     /// Notifications that Apple listed.
     public let listed: Int64
     /// Those that the journal did not have.
@@ -76,7 +76,7 @@ public struct GapReport: Sendable {
 
     /// Whether something needs an operator: what was delivered and lost, what is gone if it was
     /// asked for, or what could not be proven.
-    public var hasFindings: Bool {
+    var hasFindings: Bool {
       delivered > 0 || !refused.isEmpty || conflicts > 0 || gone.map { !$0.isEmpty } ?? false
     }
   }

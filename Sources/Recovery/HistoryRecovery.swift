@@ -15,7 +15,7 @@ public final class HistoryRecovery {
   public struct Step: Sendable {
     public var slices = 0
     public var slicesDone = 0
-    public var requests: Int64 = 0
+    var requests: Int64 = 0
     public var listed: Int64 = 0
     public var recovered: Int64 = 0
   }

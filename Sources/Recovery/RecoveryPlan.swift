@@ -4,16 +4,16 @@ import Platform
 /// What a recovery is to ask for. Times are milliseconds since 1970 UTC.
 public struct RecoveryPlan: Sendable, Equatable {
   /// From when on notifications may be missing; nil for as far back as Apple's history goes.
-  public var since: Int64?
+  var since: Int64?
   /// Until when; nil for now.
-  public var until: Int64?
+  var until: Int64?
   /// Only what Apple could not deliver.
-  public var onlyFailures: Bool
+  var onlyFailures: Bool
   /// When the recovery began. What is journaled after `startSeq` with the arrival `history` was
   /// recovered by it, also if it was interrupted in between.
   public let startedAt: Int64
   /// The head of the journal then.
-  public let startSeq: Int64
+  let startSeq: Int64
 
   public init(
     since: Int64? = nil, until: Int64? = nil, onlyFailures: Bool = false, startedAt: Int64,

@@ -9,7 +9,7 @@ public struct RecoveryStatus: Sendable {
   public internal(set) var requests: Int64 = 0
   public internal(set) var recovered: Int64 = 0
   /// Events that were recovered though Apple believes them delivered.
-  public internal(set) var delivered: Int64 = 0
+  var delivered: Int64 = 0
   public internal(set) var failures: Int64 = 0
   /// When the last complete recovery ended; nil before any.
   public internal(set) var succeededAt: Int64?
@@ -39,7 +39,7 @@ public struct RecoveryStatus: Sendable {
     public let environment: Environment
     public let bundleId: String
 
-    public init(_ environment: Environment, _ bundleId: String) {
+    init(_ environment: Environment, _ bundleId: String) {
       (self.environment, self.bundleId) = (environment, bundleId)
     }
   }

@@ -66,7 +66,7 @@ public struct JSONElement: Sendable {
   }
 
   /// The byte range of the value's text in the document; of a string without its quotes.
-  public var byteRange: Range<Int> { Int(node.start)..<Int(node.end) }
+  var byteRange: Range<Int> { Int(node.start)..<Int(node.end) }
 
   /// The value's text as it was written; of a string without its quotes.
   public var text: [UInt8] { Array(document.bytes[byteRange]) }

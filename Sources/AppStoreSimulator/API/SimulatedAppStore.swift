@@ -9,7 +9,7 @@ public import StrictJSON
 public final class SimulatedAppStore {
   public struct Options: Sendable {
     /// The folder of the authority and of the key for tokens; both are made if they are missing.
-    public var authority: String
+    var authority: String
     public var app = SimulatedApp()
     /// In Production; the sandbox has a tenth of them.
     public var customers = 100

@@ -6,7 +6,7 @@ public import SignedData
 extension CertificateMaker {
   /// 2010 to 2049 in milliseconds since 1970: long enough that every simulated history can be
   /// proven at its signed dates.
-  public static let longValidity: ClosedRange<Int64> = 1_262_304_000_000...2_524_607_999_000
+  static let longValidity: ClosedRange<Int64> = 1_262_304_000_000...2_524_607_999_000
 
   /// The root, which signs itself and, like Apple's, has no marker extension.
   ///

@@ -4,9 +4,9 @@ public import SignedData
 /// possible, so that wrong extensions can be made as easily as right ones.
 public struct CertificateExtension: Sendable, Equatable {
   public var oid: String
-  public var critical: Bool
+  var critical: Bool
   /// The content of the extension's OCTET STRING.
-  public var der: [UInt8]
+  var der: [UInt8]
 
   public init(oid: String, critical: Bool = false, der: [UInt8]) {
     self.oid = oid
@@ -73,7 +73,7 @@ public struct CertificateExtension: Sendable, Equatable {
   }
 
   /// A policy with a notice for human readers, as Apple's leaf has one.
-  public static func policy(
+  static func policy(
     _ oid: String, notice: String, practices: String
   ) -> CertificateExtension {
     let user = DERWriter.sequence(

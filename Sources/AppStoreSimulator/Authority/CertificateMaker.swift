@@ -10,7 +10,7 @@ public import SignedData
 public struct CertificateMaker: Sendable {
   /// One part of a name: the attribute's identifier and its text.
   public struct NamePart: Sendable, Equatable {
-    public var oid: String
+    var oid: String
     public var text: String
 
     public init(oid: String, text: String) {
@@ -22,7 +22,7 @@ public struct CertificateMaker: Sendable {
   /// The version's number, 1 to 3. DER writes 3 as 2, and leaves 1 out.
   public var version: UInt8 = 3
   /// Magnitude of the serial number, most significant byte first; random if nil.
-  public var serial: [UInt8]?
+  var serial: [UInt8]?
   public var subject: [NamePart]
   public var issuer: [NamePart]
   /// Milliseconds since 1970, truncated to seconds; the certificate is valid at both ends too.
@@ -32,7 +32,7 @@ public struct CertificateMaker: Sendable {
   /// Written in this order; an empty list leaves the field out.
   public var extensions: [CertificateExtension]
 
-  public init(
+  init(
     subject: [NamePart], issuer: [NamePart], notBefore: Int64, notAfter: Int64,
     extensions: [CertificateExtension] = []
   ) {

@@ -16,7 +16,7 @@ package enum DERWriter {
   package static func printable(_ string: String) -> [UInt8] { element(0x13, Array(string.utf8)) }
   package static func ia5(_ string: String) -> [UInt8] { element(0x16, Array(string.utf8)) }
   /// TRUE is all ones in DER (section 11.1).
-  package static func boolean(_ value: Bool) -> [UInt8] { element(0x01, [value ? 0xFF : 0]) }
+  static func boolean(_ value: Bool) -> [UInt8] { element(0x01, [value ? 0xFF : 0]) }
 
   /// A BIT STRING.
   ///

@@ -49,11 +49,11 @@ public struct JWSSigner: Sendable {
 
 /// The signatures of one notification and its parts, in the order in which they are made. With them
 /// the same text can be made again: ECDSA gives another signature at each call.
-public struct SignatureMemory: Sendable {
+struct SignatureMemory: Sendable {
   private var signatures: [[UInt8]] = []
   private var used = 0
 
-  public init() {}
+  init() {}
 
   /// Begins again with the first signature.
   mutating func rewind() { used = 0 }

@@ -6,8 +6,8 @@ public struct ReceiptContent: Sendable {
   /// An in-app record.
   public struct Record: Sendable {
     public var transactionId: String
-    public var originalTransactionId: String
-    public var productId: String
+    var originalTransactionId: String
+    var productId: String
     public var quantity: Int64 = 1
     public var purchaseDate: Int64
     public var originalPurchaseDate: Int64

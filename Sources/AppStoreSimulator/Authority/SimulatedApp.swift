@@ -6,7 +6,7 @@ public struct SimulatedApp: Sendable, Equatable {
   public var appAppleId: Int64
   /// `Production` or `Sandbox`; the sandbox's payloads carry no appAppleId.
   public var environment: String
-  public var bundleVersion: String
+  var bundleVersion: String
 
   var isProduction: Bool { environment == "Production" }
 

@@ -180,7 +180,7 @@ public struct SimulatedAuthority: Sendable {
   ///
   /// - Parameter memory: empty at the first call; belongs to this notification alone.
   /// - Throws: `SigningError` if OpenSSL cannot sign.
-  public func signedPayload(
+  func signedPayload(
     _ notification: JSONValue, memory: inout SignatureMemory
   ) throws(SigningError) -> [UInt8] {
     memory.rewind()

@@ -126,7 +126,7 @@ public struct CustomerAccount: Sendable {
 
 extension ReceiptContent.Record {
   /// An in-app record of a decoded transaction; nil for one that names no purchase.
-  public init?(_ transaction: JSONValue) {
+  init?(_ transaction: JSONValue) {
     guard let id = transaction.text("transactionId"),
       let purchased = transaction.number("purchaseDate")
     else { return nil }

@@ -14,9 +14,9 @@ public struct Fleet: Sendable {
   /// The number of the first customer, so that a large fleet can be made in several parts.
   public var first = 0
   /// All customers begin within this many days before `end`.
-  public var days: Int64
+  var days: Int64
   /// No notification is signed after this time, milliseconds since 1970.
-  public var end: Int64
+  var end: Int64
   /// The same seed gives the same notifications.
   public var seed: UInt64
 

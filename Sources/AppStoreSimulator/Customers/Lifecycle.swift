@@ -5,7 +5,7 @@ public struct Lifecycle: Sendable {
   public let name: String
   /// One line for `subledger simulate list`.
   public let summary: String
-  public let steps: [Step]
+  let steps: [Step]
 
   /// The lifecycle of that name; nil if there is none.
   public static func named(_ name: String) -> Lifecycle? { all.first { $0.name == name } }

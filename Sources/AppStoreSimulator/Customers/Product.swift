@@ -10,21 +10,21 @@ public struct Product: Sendable, Equatable {
   }
 
   /// The length of a billing period, as an ISO 8601 duration.
-  public enum Period: String, Sendable {
+  enum Period: String, Sendable {
     case week = "P1W"
     case month = "P1M"
     case year = "P1Y"
   }
 
-  public let id: String
-  public let kind: Kind
+  let id: String
+  let kind: Kind
   /// Nil if the product does not renew.
-  public let period: Period?
+  let period: Period?
   /// Milliunits of US dollars.
-  public let price: Int64
+  let price: Int64
 
   /// The id of the subscription group.
-  public static let group = "21400001"
+  static let group = "21400001"
 
   static let basicWeekly = renewing("basic.weekly", .week, 1_990)
   static let basicMonthly = renewing("basic.monthly", .month, 4_990)

@@ -1,16 +1,16 @@
 import Platform
-public import StrictJSON
+import StrictJSON
 
 /// Transactions and renewals as Apple's `verifyReceipt` and version 1 show them: every value is
 /// text, and a date is written twice, readable and in milliseconds.
 ///
 /// Source: developer.apple.com/documentation/appstorereceipts/responsebody. Apple writes a third
 /// form of each date, in the time of its headquarters, which is left out here.
-public enum ReceiptFields {
+enum ReceiptFields {
   /// An entry of `latest_receipt_info`.
   ///
   /// - Parameter transaction: JWSTransactionDecodedPayload.
-  public static func transaction(_ transaction: JSONValue) -> JSONValue {
+  static func transaction(_ transaction: JSONValue) -> JSONValue {
     var members = Members()
     members.add("quantity", transaction.number("quantity").map { String($0) })
     members.add("product_id", transaction.text("productId"))
@@ -42,7 +42,7 @@ public enum ReceiptFields {
   /// An entry of `pending_renewal_info`.
   ///
   /// - Parameter renewal: JWSRenewalInfoDecodedPayload.
-  public static func renewal(_ renewal: JSONValue) -> JSONValue {
+  static func renewal(_ renewal: JSONValue) -> JSONValue {
     var members = Members()
     members.add("original_transaction_id", renewal.text("originalTransactionId"))
     members.add("product_id", renewal.text("productId"))
@@ -58,7 +58,7 @@ public enum ReceiptFields {
   }
 
   /// The forms of a date, milliseconds since 1970; none without one.
-  public static func date(_ name: String, _ date: Int64?) -> [(String, JSONValue)] {
+  static func date(_ name: String, _ date: Int64?) -> [(String, JSONValue)] {
     guard let date else { return [] }
     let second = Timestamp.text(date - ((date % 1000) + 1000) % 1000)
     let readable = second.dropLast().map { $0 == "T" ? " " : $0 }

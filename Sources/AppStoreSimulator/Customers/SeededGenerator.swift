@@ -38,7 +38,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
   }
 
   /// One of the items, which must not be empty, each with a probability proportional to its weight.
-  public mutating func pick<Item>(weighted items: [(weight: Int, item: Item)]) -> Item {
+  mutating func pick<Item>(weighted items: [(weight: Int, item: Item)]) -> Item {
     var roll = number(in: 0...Int64(items.reduce(0) { $0 + $1.weight } - 1))
     for entry in items {
       roll -= Int64(entry.weight)
@@ -48,7 +48,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
   }
 
   /// Shuffles so that every order has the same probability (Fisher and Yates).
-  public mutating func shuffle<Item>(_ items: inout [Item]) {
+  mutating func shuffle<Item>(_ items: inout [Item]) {
     guard items.count > 1 else { return }
     for last in stride(from: items.count - 1, to: 0, by: -1) {
       items.swapAt(last, Int(next() % UInt64(last + 1)))

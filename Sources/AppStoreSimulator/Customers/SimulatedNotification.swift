@@ -38,7 +38,7 @@ public struct SimulatedNotification: Sendable {
   public var originalTransactionId: String? { transaction?.text("originalTransactionId") }
 
   /// The order in which Apple signed them.
-  public static func precedes(_ one: Self, _ other: Self) -> Bool {
+  static func precedes(_ one: Self, _ other: Self) -> Bool {
     (one.signedDate, one.uuid) < (other.signedDate, other.uuid)
   }
 }

@@ -1,7 +1,7 @@
 /// Something that happens to a customer. A script is a list of steps in ascending order of time.
 ///
 /// Most steps cause one notification of Apple's, and move the customer's time to when it is sent.
-public enum Step: Sendable, Equatable {
+enum Step: Sendable, Equatable {
   /// Nothing happens for some days.
   case wait(days: Int64)
 

@@ -12,7 +12,7 @@ public struct Delivery: Sendable, Equatable {
   /// Hours from the first attempt to each attempt. Apple retries 1, 12, 24, 48 and 72 hours after
   /// the previous attempt (Responding to App Store Server Notifications). A retry has the same
   /// bytes.
-  public static let attemptHours: [Int64] = [0, 1, 13, 37, 85, 157]
+  static let attemptHours: [Int64] = [0, 1, 13, 37, 85, 157]
 }
 
 /// Faults in the delivery to the service. Rates are shares of all messages, 0 to 1.

@@ -55,7 +55,7 @@ public struct MessageSigner: Sendable {
   /// A receipt in base64.
   ///
   /// - Throws: `SigningError` if OpenSSL cannot sign.
-  public func receipt(_ content: ReceiptContent) throws(SigningError) -> String {
+  func receipt(_ content: ReceiptContent) throws(SigningError) -> String {
     guard let receipts else { throw .failed("find a signer of receipts") }
     let der = try receipts.sign(content.encoded, digest: digest(content))
     return String(decoding: Base64.encode(der), as: UTF8.self)

@@ -5,11 +5,11 @@ import StrictJSON
 /// Delivers messages to a service as Apple does: POSTs over kept-alive connections, with retries
 /// while the service is unavailable.
 public struct Player: Sendable {
-  public var address: ServiceURL
+  var address: ServiceURL
   /// The number of deliveries at once. With one they arrive in the planned order.
-  public var connections: Int
+  var connections: Int
   /// The largest number of deliveries a second; nil for no limit.
-  public var rate: Double?
+  var rate: Double?
   /// How long an hour between Apple's attempts takes here, in milliseconds.
   public var millisecondsPerHour: Int64 = 50
 

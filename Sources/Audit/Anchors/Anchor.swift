@@ -24,7 +24,7 @@ public struct Anchor: Sendable, Equatable {
   /// When it was signed by our clock, in milliseconds since 1970 UTC.
   public let at: Int64
   /// The key that claims to have signed it; `isSigned(by:)` checks the claim.
-  public let publicKey: Ed25519PublicKey
+  let publicKey: Ed25519PublicKey
   /// 64 bytes.
   public let signature: [UInt8]
 
@@ -36,7 +36,7 @@ public struct Anchor: Sendable, Equatable {
   ///   - journalId: 16 bytes.
   ///   - time: our clock, in milliseconds since 1970 UTC.
   /// - Throws: `SigningError` if the cryptography library cannot sign.
-  public static func make(
+  static func make(
     of head: Head, journalId: [UInt8], at time: Int64, by key: AnchorKey
   ) throws(LedgerError) -> Anchor {
     let id = Hexadecimal.encode(journalId)
@@ -137,7 +137,7 @@ public struct Anchor: Sendable, Equatable {
   }
 
   /// Reads an object inside another document under the same rules.
-  public init?(_ root: JSONElement) {
+  init?(_ root: JSONElement) {
     guard root.members.count == 7, root["object"]?.isString("anchor") == true,
       let id = Self.digits(root["journal_id"], bytes: 16),
       let seq = root["seq"]?.integer, seq >= 0, let at = root["at"]?.integer, at >= 0,

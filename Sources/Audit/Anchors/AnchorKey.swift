@@ -1,5 +1,5 @@
 public import Platform
-public import SignedData
+import SignedData
 public import Store
 
 /// The key that signs a folder's anchors: `anchor.key`, PEM, mode 0600, made once.
@@ -10,7 +10,7 @@ public struct AnchorKey: Sendable {
   let key: Ed25519Key
 
   /// The key that others check anchors with.
-  public var publicKey: Ed25519PublicKey { key.publicKey }
+  var publicKey: Ed25519PublicKey { key.publicKey }
 
   /// The public key in PEM, as `openssl pkey -pubin` reads it.
   public var publicPEM: [UInt8] { publicKey.pem }
@@ -22,7 +22,7 @@ public struct AnchorKey: Sendable {
   ///
   /// - Throws: `LedgerError.key` if others can use the file, or if it is a link or damaged;
   ///   `LedgerError.anchorFile` if it cannot be read.
-  public static func read(_ folder: DataFolder) throws(LedgerError) -> AnchorKey? {
+  static func read(_ folder: DataFolder) throws(LedgerError) -> AnchorKey? {
     let path = folder.anchorKey
     let found = try mapError(LedgerError.anchorFile, try PrivateFile.read(path, limit: limit))
     switch found {

@@ -1,15 +1,15 @@
 public import Ledger
 public import Platform
-public import SignedData
+import SignedData
 public import Store
 
 /// A file of anchors, one a line, that a journal is compared with.
 public struct AnchorsFile: Sendable {
-  public let path: String
+  let path: String
   /// The key that must have signed the anchors.
-  public let publicKey: Ed25519PublicKey
+  let publicKey: Ed25519PublicKey
   /// Whether the configuration names it; such a file may be absent until the daemon writes it.
-  public let isConfigured: Bool
+  let isConfigured: Bool
 
   /// Names a file of anchors together with the key to check them with. Does not read the file.
   ///

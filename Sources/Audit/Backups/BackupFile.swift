@@ -4,11 +4,11 @@ import SignedData
 /// A file of a backup as its manifest describes it.
 public struct BackupFile: Sendable, Equatable {
   /// Its name in the backup's folder.
-  public let name: String
+  let name: String
   /// Its size in bytes.
   public let bytes: Int64
   /// SHA-256 of its content, 32 bytes.
-  public let sha256: [UInt8]
+  let sha256: [UInt8]
 
   /// Reads a file of a folder to its end and describes it.
   ///

@@ -11,7 +11,7 @@ public import StrictJSON
 /// Binary values are in hexadecimal, times in milliseconds since 1970 UTC.
 public struct BackupManifest: Sendable, Equatable {
   /// The name of its file in the backup's folder.
-  public static let name = DataFolder.backupManifestName
+  static let name = DataFolder.backupManifestName
   /// Incremented with any change that an older program would misread.
   static let version: Int64 = 1
   /// The name of the journal's file.
@@ -25,17 +25,17 @@ public struct BackupManifest: Sendable, Equatable {
   private static let maximumBytes = 1 << 16
 
   /// 16 bytes.
-  public let journalId: [UInt8]
+  let journalId: [UInt8]
   /// The last event in it.
   public let head: Head
   /// The version of the journal's schema.
-  public let schema: Int64
+  let schema: Int64
   /// How many notifications are in quarantine, which is a part of the journal's file.
-  public let quarantined: Int64
+  let quarantined: Int64
   /// When it was begun, in milliseconds since 1970 UTC. Everything answered before is in it.
   public let takenAt: Int64
   /// The version of the program that made it.
-  public let program: String
+  let program: String
   /// Every file of the backup but the manifest.
   public let files: [BackupFile]
 

@@ -17,7 +17,7 @@ public struct Doctor {
   /// - Parameters:
   ///   - file: the configuration file; nil if there is none.
   ///   - now: our clock, in milliseconds since 1970 UTC.
-  public init(_ configuration: Configuration, file: String?, at now: Int64) {
+  init(_ configuration: Configuration, file: String?, at now: Int64) {
     folder = DataFolder(path: configuration.data)
     self.configuration = configuration
     self.file = file

@@ -6,7 +6,7 @@ public import Store
 /// Checks every promise on the data at rest, without changing a byte of it.
 public enum Verify {
   /// How many findings a report holds at most: those with the lowest seqs.
-  public static let maximumFindings = 1000
+  static let maximumFindings = 1000
 
   /// Verifies a folder, whether a daemon runs on it or not.
   ///

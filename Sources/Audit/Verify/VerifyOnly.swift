@@ -11,7 +11,7 @@ extension Verify {
   public struct Only: Sendable {
     public var originalTransactionId: String
     public var environment: Environment?
-    public var bundleId: String?
+    var bundleId: String?
 
     public init(_ originalTransactionId: String, environment: Environment?, bundleId: String?) {
       self.originalTransactionId = originalTransactionId

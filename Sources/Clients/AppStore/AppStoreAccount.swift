@@ -4,8 +4,8 @@ public import SignedData
 /// A key for the App Store Server API, as App Store Connect gives it (Users and Access,
 /// Integrations, In-App Purchase). One serves all apps of a team.
 public struct AppStoreKey: Sendable {
-  public let issuerId: String
-  public let keyId: String
+  let issuerId: String
+  let keyId: String
   /// A P-256 key.
   let signing: SigningKey
 

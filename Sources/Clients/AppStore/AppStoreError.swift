@@ -1,4 +1,4 @@
-public import AppStore
+import AppStore
 public import SignedData
 
 /// Why a call got no usable answer. Holds no part of a token, a key, a request or an answer, except
@@ -26,9 +26,9 @@ public struct AppStoreError: Error, Sendable, Equatable, CustomStringConvertible
   }
 
   public let reason: Reason
-  public let endpoint: Endpoint
-  public let bundleId: String
-  public let environment: Environment
+  let endpoint: Endpoint
+  let bundleId: String
+  let environment: Environment
   /// Apple's id of the request, which its support asks for; nil if the answer has none.
   public let requestId: String?
 

@@ -4,11 +4,11 @@ import StrictJSON
 /// developer.apple.com/documentation/appstoreserverapi/notificationhistoryrequest.
 public struct NotificationHistoryQuery: Sendable {
   /// Milliseconds since 1970. Apple has 180 days of Production, 30 of the Sandbox.
-  public var startDate: Int64
+  var startDate: Int64
   /// Milliseconds since 1970, after `startDate`; a time in the future means now.
-  public var endDate: Int64
+  var endDate: Int64
   /// Only notifications that have not reached the server.
-  public var onlyFailures: Bool
+  var onlyFailures: Bool
 
   public init(startDate: Int64, endDate: Int64, onlyFailures: Bool = false) {
     self.startDate = startDate

@@ -1,9 +1,9 @@
 /// How often a call is repeated, and after which wait.
 public struct RetryPolicy: Sendable {
   /// Requests of one call at most.
-  public let attempts: Int
+  let attempts: Int
   /// Milliseconds of one wait at most. An answer that asks for more ends the call.
-  public let longestWait: Int64
+  let longestWait: Int64
 
   /// For work that nobody waits for.
   public static let background = RetryPolicy(attempts: 6, longestWait: 3_600_000)

@@ -3,12 +3,12 @@
 public struct ClientRequest: Sendable, CustomStringConvertible, CustomDebugStringConvertible {
   public enum Method: String, Sendable { case get = "GET", post = "POST" }
 
-  public let method: Method
-  public let url: ServiceURL
+  let method: Method
+  let url: ServiceURL
   /// A name that occurs twice is sent twice.
-  public let fields: [(name: String, value: String)]
+  let fields: [(name: String, value: String)]
   /// Sent with POST only; it may be empty.
-  public let body: [UInt8]
+  let body: [UInt8]
 
   public init(
     _ method: Method, _ url: ServiceURL, fields: [(name: String, value: String)] = [],

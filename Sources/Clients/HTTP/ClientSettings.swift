@@ -20,8 +20,8 @@ public struct ClientSettings: Sendable {
 
   /// A certificate of the client and its private key, both in PEM.
   public struct ClientCertificate: Sendable, Equatable {
-    public let certificate: String
-    public let key: String
+    let certificate: String
+    let key: String
 
     /// - Parameters: paths of the two files; both parts may be in one.
     public init(certificate: String, key: String) {

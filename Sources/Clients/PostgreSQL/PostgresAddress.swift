@@ -78,7 +78,7 @@ public struct PostgresAddress: Sendable, Equatable, CustomStringConvertible {
   public var user: String? { parameters["user"] }
 
   /// The same servers and database for another user.
-  public func with(user: String) -> PostgresAddress {
+  func with(user: String) -> PostgresAddress {
     var changed = parameters
     changed["user"] = user
     return PostgresAddress(parameters: changed, hosts: hosts)

@@ -1,8 +1,8 @@
 /// One SQL statement with its parameters `$1`, `$2` …. It is never named at the server, so that a
 /// pooler may run each SQL transaction on another connection.
 public struct PostgresStatement: Sendable {
-  public let sql: String
-  public let parameters: [PostgresValue]
+  let sql: String
+  let parameters: [PostgresValue]
 
   public init(_ sql: String, _ parameters: [PostgresValue] = []) {
     self.sql = sql

@@ -1,11 +1,11 @@
-public import Ledger
+import Ledger
 import Platform
 import StrictJSON
 import Synchronization
 
 /// The daemon's threads that keep mirrors current, one for each: a database that is slow or gone
 /// holds up nothing else.
-public final class MirrorService: Sendable {
+final class MirrorService: Sendable {
   private let ledger: Ledger
   private let state = Mutex(State())
 
@@ -15,7 +15,7 @@ public final class MirrorService: Sendable {
     var isStopped = false
   }
 
-  public init(_ ledger: Ledger) {
+  init(_ ledger: Ledger) {
     self.ledger = ledger
     ledger.onCommit { [weak self] in self?.wake() }
   }
@@ -30,7 +30,7 @@ public final class MirrorService: Sendable {
   /// - Parameters:
   ///   - paused: the names of those that were paused before a restart.
   ///   - unknown: the names of those that this data folder had and knows nothing of.
-  public func adopt(
+  func adopt(
     _ mirrors: [Configuration.Mirror], paused: Set<String>, unknown: Set<String>
   ) {
     state.withLock { state in
@@ -64,7 +64,7 @@ public final class MirrorService: Sendable {
   }
 
   /// Ends all threads. An SQL transaction that is open is rolled back.
-  public func stop() {
+  func stop() {
     let threads = state.withLock { state in
       state.isStopped = true
       for running in state.running.values { running.stop() }
@@ -74,13 +74,13 @@ public final class MirrorService: Sendable {
     for thread in threads { thread.join() }
   }
 
-  public var statuses: [MirrorStatus] {
+  var statuses: [MirrorStatus] {
     state.withLock { $0.running.values.map(\.status) }.sorted { $0.name < $1.name }
   }
 
   /// Stops a mirror's work until it is resumed. Returns its status; nil if there is no mirror of
   /// this name.
-  public func pause(_ name: String) -> MirrorStatus? {
+  func pause(_ name: String) -> MirrorStatus? {
     guard let running = state.withLock({ $0.running[name] }) else { return nil }
     running.pause()
     return running.status
@@ -90,7 +90,7 @@ public final class MirrorService: Sendable {
   /// name.
   ///
   /// - Parameter start: where it goes on; nil if nothing is said.
-  public func resume(_ name: String, _ start: MirrorStart?) -> MirrorStatus? {
+  func resume(_ name: String, _ start: MirrorStart?) -> MirrorStatus? {
     guard let running = state.withLock({ $0.running[name] }) else { return nil }
     running.resume(start)
     return running.status

@@ -4,27 +4,27 @@ import StrictJSON
 import Synchronization
 
 /// What one mirror does now. Times are milliseconds since 1970 UTC.
-public struct MirrorStatus: Sendable {
-  public let name: String
+struct MirrorStatus: Sendable {
+  let name: String
   /// Hosts and ports, without user and database.
-  public let address: String
+  let address: String
   /// `up`, `filling`, `down`, `lost` or `paused`.
-  public var state = "down"
-  public var since: Int64
-  public var reason: String?
+  var state = "down"
+  var since: Int64
+  var reason: String?
   /// Events through this one are in the database, as far as is known.
-  public var seq: Int64 = 0
-  public var hash: [UInt8] = []
-  public var head: Int64 = 0
+  var seq: Int64 = 0
+  var hash: [UInt8] = []
+  var head: Int64 = 0
   /// Events that were moved since the start, and attempts that failed.
-  public var moved: Int64 = 0
-  public var failed: Int64 = 0
+  var moved: Int64 = 0
+  var failed: Int64 = 0
   /// Where it goes on that has rows already.
-  public var start: MirrorStart
+  var start: MirrorStart
 }
 
 /// Where a mirror goes on that has rows already.
-public enum MirrorStart: Sendable {
+enum MirrorStart: Sendable {
   /// Where its tables are, if that is a place in this journal.
   case proven
   /// Nowhere yet: this data folder forgot that it had the mirror, so it may be another's.

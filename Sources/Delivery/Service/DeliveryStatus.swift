@@ -15,9 +15,9 @@ public struct DeliveryStatus: Sendable {
   }
 
   public let id: SinkRecord.ID
-  public let kind: String
+  let kind: String
   /// Without the query, which can hold a secret. Of a mirror: host and port.
-  public let url: String
+  let url: String
   /// `up`, `down`, `paused`, `gone`, `lost`, `full` or, of a mirror, `filling`.
   public let state: String
   public let since: Int64
@@ -25,19 +25,19 @@ public struct DeliveryStatus: Sendable {
   public let reason: String?
   /// The HTTP status of the last attempt since the start; nil if that got no answer, before any,
   /// and of a mirror.
-  public let lastStatus: Int64?
+  let lastStatus: Int64?
   /// The cursor, as of the feed.
-  public let cursor: String
-  public let seq: Int64
+  let cursor: String
+  let seq: Int64
   /// Events of the journal that are not done, and for how long the oldest of those read is.
   public let lagEvents: Int64
   public let lagMilliseconds: Int64
   public let held: Int64
   public let dead: Int64
   /// When the next attempt is due while nothing moves; nil if it moves.
-  public let nextAttemptAt: Int64?
+  let nextAttemptAt: Int64?
   /// Of a replay: the last event.
-  public let last: Int64?
+  let last: Int64?
   public let counts: Counts
 
   public var json: JSONValue {

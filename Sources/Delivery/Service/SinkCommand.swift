@@ -20,7 +20,7 @@ public struct SinkCommand: Sendable, Equatable {
   }
 
   public let verb: Verb
-  public let name: String
+  let name: String
   public var seq: Int64?
   /// `resume` and `replay`: a seq with the beginning of its hash, `now` or `start`, or
   /// `received:<milliseconds>`.

@@ -6,11 +6,11 @@ public import AppStore
 public final class CustomerStream: Sendable {
   public let key: StreamKey
   /// With all spans that answer at the time asked about, at a leeway before it, and after it.
-  public let row: EntitlementRow
+  let row: EntitlementRow
   /// The original transaction id of the stream that replaced this one (MIGRATION).
-  public let succeededBy: String?
+  let succeededBy: String?
   /// When Apple last said anything about it, milliseconds since 1970.
-  public let heardAt: Int64?
+  let heardAt: Int64?
 
   public init(key: StreamKey, row: EntitlementRow, succeededBy: String?, confirmedAt: Int64?) {
     self.key = key
@@ -23,11 +23,11 @@ public final class CustomerStream: Sendable {
 
 /// An entitlement that the owner granted, of one app, in milliseconds since 1970.
 public struct GrantedAccess: Sendable {
-  public let name: String
+  let name: String
   public let bundleId: String
-  public let from: Int64
+  let from: Int64
   /// Exclusive; nil: for ever.
-  public let until: Int64?
+  let until: Int64?
 
   public init(name: String, bundleId: String, from: Int64, until: Int64?) {
     (self.name, self.bundleId, self.from, self.until) = (name, bundleId, from, until)

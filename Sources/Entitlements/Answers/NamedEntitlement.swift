@@ -6,7 +6,7 @@ public struct NamedEntitlement: Sendable, Equatable {
   public var products: [String]
   /// For how long access goes on after the end of a paid period that was to renew, while no word
   /// from Apple has come; milliseconds, 0 for none.
-  public var accessLeeway: Int64
+  var accessLeeway: Int64
 
   public init(products: [String], accessLeeway: Int64 = 0) {
     self.products = products

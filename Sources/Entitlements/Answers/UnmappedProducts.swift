@@ -7,7 +7,7 @@ public struct SoldProduct: Sendable, Hashable {
   public let productId: String
   /// Apple's name of the type; V1 does not give it.
   public let type: String?
-  public let subscriptionGroupId: String?
+  let subscriptionGroupId: String?
 
   public init(
     environment: Environment, bundleId: String, productId: String, type: String?,

@@ -18,7 +18,7 @@ public struct Fold: Sendable, Hashable {
   public static let current = Fold(version: 3)
 
   /// The status that a rule gives.
-  public func status(of rule: StatusRule) -> Entitlement.Status {
+  func status(of rule: StatusRule) -> Entitlement.Status {
     switch rule {
     case .covered, .paidWithoutTransaction, .oneTime: .active
     case .noTransaction, .paidWithoutTransactionOver, .over: .expired

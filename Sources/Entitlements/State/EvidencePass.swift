@@ -43,7 +43,7 @@ public struct EvidencePass: Sendable {
   /// The indices of the pieces that are to be journaled, in the order in which they are.
   public private(set) var released: [Int] = []
   /// Whether all is judged.
-  public private(set) var isDone = false
+  private(set) var isDone = false
   /// How many events were folded and rows evaluated: the work that was done.
   package private(set) var steps = 0
 

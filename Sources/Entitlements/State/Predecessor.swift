@@ -11,7 +11,7 @@ public struct Predecessor: Sendable, Equatable {
   public let namedAt: Int64
   public let transactionId: String
 
-  public init(originalTransactionId: String, namedAt: Int64, transactionId: String) {
+  init(originalTransactionId: String, namedAt: Int64, transactionId: String) {
     self.originalTransactionId = originalTransactionId
     self.namedAt = namedAt
     self.transactionId = transactionId

@@ -14,17 +14,17 @@ public struct StreamState: Sendable, Equatable {
     /// receipt, whatever the dates.
     public var isSigned: Bool
     /// The object's own signedDate, ms. V1: evidence time; receipt: its creation date, ms.
-    public var signed: Int64
+    var signed: Int64
     /// The notification's signedDate, ms. V1 and receipts: `FoldEvent.receiptDate`.
-    public var notification: Int64
+    var notification: Int64
     /// V1: when the customer last turned renewal on or off, ms; 0 for all others.
-    public var renewalChange: Int64
+    var renewalChange: Int64
     /// V1 and receipts: the number of the stream's transactions in it; 0 for all others.
-    public var transactions: Int64
-    public var isRevoked: Bool
+    var transactions: Int64
+    var isRevoked: Bool
     public var uuid: NotificationUUID
 
-    public init(
+    init(
       isSigned: Bool, signed: Int64, notification: Int64, renewalChange: Int64 = 0,
       transactions: Int64 = 0, isRevoked: Bool, uuid: NotificationUUID
     ) {
@@ -56,17 +56,17 @@ public struct StreamState: Sendable, Equatable {
     /// What `transaction` returns without a copy.
     var held: Held
     /// The earliest signedDate seen for it, ms; nil before Apple signed it by itself.
-    public var first: Int64?
+    var first: Int64?
     /// The latest signedDate of a REFUND_REVERSED for it, ms: revocations up to then are void.
     public var clear: Int64?
     /// The latest signedDate with which it was told without a revocation, ms.
-    public var restored: Int64?
+    var restored: Int64?
     /// Every revocation date told since `restored`, sorted by date.
-    public var revocations: [Revocation] = []
+    var revocations: [Revocation] = []
     /// The latest cancellation date that V1 or a receipt told, unless with is_upgraded, ms.
     public var cancel: Int64?
     /// V1 said is_upgraded.
-    public var isUpgradedByV1 = false
+    var isUpgradedByV1 = false
     /// What older snapshots say and the newest leaves out; nil if it leaves nothing out.
     var older: Older? {
       get { olderBox?.value }
@@ -82,9 +82,9 @@ public struct StreamState: Sendable, Equatable {
     public var transaction: Transaction { held.transaction }
 
     /// A revocation date, and the latest signedDate with which it was told, ms.
-    public struct Revocation: Sendable, Equatable {
-      public var date: Int64
-      public var signed: Int64
+    struct Revocation: Sendable, Equatable {
+      var date: Int64
+      var signed: Int64
     }
 
     /// Texts that not every source can say, each of the newest snapshot that says it.
@@ -154,21 +154,21 @@ public struct StreamState: Sendable, Equatable {
   /// The newest `data.status`, by (signedDate, uuid).
   public struct StatusRegister: Sendable, Equatable {
     /// The notification's signedDate, ms.
-    public var signed: Int64
+    var signed: Int64
     public var uuid: NotificationUUID
     /// Apple's data.status, 1 to 5.
     public var status: Int64
     /// It came with DID_FAIL_TO_RENEW / GRACE_PERIOD.
-    public var isGracePeriod: Bool
+    var isGracePeriod: Bool
     /// The renewal information of the same event, which says what the status was about.
-    public var renewal: RenewalInfo?
+    var renewal: RenewalInfo?
   }
 
   /// The latest gracePeriodExpiresDate told of the period that ended at a time.
-  public struct Grace: Sendable, Equatable {
+  struct Grace: Sendable, Equatable {
     /// Milliseconds since 1970, both.
-    public var periodEnd: Int64
-    public var until: Int64
+    var periodEnd: Int64
+    var until: Int64
   }
 
   /// The event with the greatest (signedDate, uuid).
@@ -201,11 +201,11 @@ public struct StreamState: Sendable, Equatable {
   public internal(set) var renewalV1: RenewalRegister?
   public internal(set) var status: StatusRegister?
   /// A time that lies surely before a V1 notification was made, ms: the latest one.
-  public internal(set) var certainV1: Int64?
+  var certainV1: Int64?
   /// Sorted by the period's end.
-  public internal(set) var graces: [Grace] = []
+  var graces: [Grace] = []
   /// Whether the stream is in the sandbox, where a grace period lasts minutes.
-  public internal(set) var isSandbox = false
+  var isSandbox = false
   /// How many events of the stream were folded.
   public internal(set) var eventCount: Int64 = 0
   public internal(set) var lastEvent: LastEvent?
@@ -216,7 +216,7 @@ public struct StreamState: Sendable, Equatable {
   public init() {}
 
   /// Whether no event carried a transaction or a renewal. Such a stream has no row.
-  public var isEmpty: Bool { transactions.isEmpty && renewal == nil && renewalV1 == nil }
+  var isEmpty: Bool { transactions.isEmpty && renewal == nil && renewalV1 == nil }
 
   /// Every app account token in the stream's registers, sorted by bytes.
   public var accountTokens: [String] {

@@ -10,14 +10,14 @@ public enum Peer: Sendable, Hashable {
 /// The head of a request: what is known when the handler decides whether to read the body.
 public struct RequestHead: Sendable {
   /// How the body is delimited (RFC 9112 section 6).
-  package enum Framing: Sendable, Equatable {
+  enum Framing: Sendable, Equatable {
     /// Neither Content-Length nor Transfer-Encoding.
     case none
     case length(Int)
     case chunked
   }
 
-  package enum Expectation: Sendable {
+  enum Expectation: Sendable {
     case none, continuing, unknown
   }
 
@@ -29,12 +29,12 @@ public struct RequestHead: Sendable {
   public let headers: HTTPHeaders
   public let peer: Peer
 
-  package var framing = Framing.none
-  package var expectation = Expectation.none
+  var framing = Framing.none
+  var expectation = Expectation.none
   /// Whether the client wants the connection closed after the response.
   package var closes = false
 
-  public init(
+  init(
     method: String, path: String, query: String? = nil, headers: HTTPHeaders = HTTPHeaders(),
     peer: Peer = .local
   ) {
@@ -46,15 +46,15 @@ public struct RequestHead: Sendable {
   }
 
   /// Whether bytes follow the head.
-  package var hasBody: Bool { framing != .none && framing != .length(0) }
+  var hasBody: Bool { framing != .none && framing != .length(0) }
 }
 
 /// A whole request; its body is decoded from the transfer coding.
 public struct HTTPRequest: Sendable {
-  public let head: RequestHead
+  let head: RequestHead
   public let body: [UInt8]
 
-  public init(head: RequestHead, body: [UInt8] = []) {
+  init(head: RequestHead, body: [UInt8] = []) {
     self.head = head
     self.body = body
   }

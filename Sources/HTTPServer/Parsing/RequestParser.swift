@@ -24,7 +24,7 @@ package struct RequestParser: Sendable {
   }
 
   /// Which part of a request is being read, for deadlines.
-  package enum Progress: Sendable {
+  enum Progress: Sendable {
     case idle, head, body
   }
 
@@ -61,7 +61,7 @@ package struct RequestParser: Sendable {
   }
 
   /// The part of the current request that is being read.
-  package var progress: Progress {
+  var progress: Progress {
     switch state {
     case .requestLine: reader.isEmpty ? .idle : .head
     case .fields: .head
@@ -82,11 +82,11 @@ package struct RequestParser: Sendable {
   }
 
   /// The memory of the body that is being read, in bytes, and how much of it has arrived.
-  package var bodyMemory: Int { body.capacity }
-  package var bodyCount: Int { body.count }
+  var bodyMemory: Int { body.capacity }
+  var bodyCount: Int { body.count }
 
   /// Ends parsing: the connection closes with this status. Releases the body.
-  package mutating func refuse(_ status: Int) {
+  mutating func refuse(_ status: Int) {
     state = .refused(status)
     body = []
   }
@@ -106,7 +106,7 @@ package struct RequestParser: Sendable {
   /// Declines the head just returned: the caller answers it without its body.
   ///
   /// - Returns: whether the next request can be read; false if the request has a body.
-  package mutating func decline() -> Bool {
+  mutating func decline() -> Bool {
     guard case .admission = state, let head, !head.hasBody else { return false }
     restart()
     return true

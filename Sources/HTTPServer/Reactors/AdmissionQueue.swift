@@ -22,11 +22,11 @@ package struct AdmissionQueue<Item> {
   }
 
   /// As many items are admitted however long they are expected to wait.
-  package let minimumDepth: Int
+  let minimumDepth: Int
   /// What the waiting items may hold in all, in bytes, because bodies stay in memory.
-  package let byteCapacity: Int
+  let byteCapacity: Int
   /// The longest time, in nanoseconds, that an item may be expected to wait.
-  package let targetDelay: Int64
+  let targetDelay: Int64
   private var entries: [Entry] = []
   /// The index of the oldest entry. Entries before it are gone; the array is shortened when they
   /// are the greater part.

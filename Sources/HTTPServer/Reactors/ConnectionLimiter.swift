@@ -73,7 +73,7 @@ package final class ConnectionLimiter: Sendable {
 }
 
 /// Memory that all connections share, in bytes.
-package final class SharedMemory: Sendable {
+final class SharedMemory: Sendable {
   private let limit: Int
   private let bytes = Atomic<Int>(0)
 

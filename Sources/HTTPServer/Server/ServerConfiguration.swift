@@ -3,7 +3,7 @@ public struct ServerConfiguration: Sendable {
   /// `HOST:PORT`: an IPv4 address, `[IPv6]` or `localhost` (which is 127.0.0.1); port 0 picks one.
   public var listen: String
   /// The path of an additional unix socket, made with mode 0600; nil for none.
-  public var socketPath: String?
+  var socketPath: String?
   /// The number of reactor threads; 0 means one per processor.
   public var reactors = 0
   public var limits = ServerLimits()

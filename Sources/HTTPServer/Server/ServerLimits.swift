@@ -1,10 +1,10 @@
 /// Limits on what clients may use: sizes in bytes, times in seconds.
 public struct ServerLimits: Sendable {
-  public var requestTarget = 2 * 1024
-  public var headerBlock = 16 * 1024
-  public var headerFields = 64
-  public var headerField = 8 * 1024
-  public var chunkLine = 64
+  var requestTarget = 2 * 1024
+  var headerBlock = 16 * 1024
+  var headerFields = 64
+  var headerField = 8 * 1024
+  var chunkLine = 64
   public var connections = 4096
   /// For each IPv4 address and each /64 network of IPv6. Does not apply to trusted proxies and the
   /// unix socket.

@@ -10,7 +10,7 @@ extension Configuration {
     public var environments: Set<Environment>
     /// SHA-256 of the secrets that V1 notifications must contain, two during a rotation. If there
     /// is none, the app accepts no V1.
-    public var v1SecretDigests: [[UInt8]] = []
+    var v1SecretDigests: [[UInt8]] = []
     /// The file of those secrets.
     var v1SecretFile: String?
     /// How Apple is asked about the app; nil if it is not.

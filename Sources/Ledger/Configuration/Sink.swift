@@ -36,7 +36,7 @@ extension Configuration {
     }
 
     /// How events come to the journal, as `arrival` in the history says.
-    public static let arrivalNames: Set = ["posted", "history", "import", "asked", "submitted"]
+    static let arrivalNames: Set = ["posted", "history", "import", "asked", "submitted"]
 
     public let name: String
     public let kind: Kind

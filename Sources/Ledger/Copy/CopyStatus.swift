@@ -21,7 +21,7 @@ public final class CopyStatus: Sendable {
   public let regressions = Counter()
 
   /// Milliseconds after which a copy that did not see the shared journal is no longer ready.
-  public static let readyMilliseconds: Int64 = 60_000
+  static let readyMilliseconds: Int64 = 60_000
 
   init() {}
 

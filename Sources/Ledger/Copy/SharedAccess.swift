@@ -4,20 +4,20 @@ public import Store
 /// The shared journal that a ledger's folder is a copy of, and how it is used.
 public struct SharedAccess: Sendable {
   /// Makes the connection. Called once, on the thread that uses it.
-  public let open: @Sendable () -> any SharedJournal
+  let open: @Sendable () -> any SharedJournal
   /// Makes the connection of the thread that takes duties; nil where a test has no such thread.
-  public let openDuties: (@Sendable () -> any DutyTable)?
+  let openDuties: (@Sendable () -> any DutyTable)?
   /// The longest time from the arrival of a notification to its answer, milliseconds. Later it is
   /// answered 503: Apple sends again after an hour at the earliest, so that a short failover is
   /// better waited for.
-  public let holdMilliseconds: Int64
+  let holdMilliseconds: Int64
   /// How often an idle ledger looks at the shared journal's head, milliseconds.
-  public let pollMilliseconds: Int64
+  let pollMilliseconds: Int64
   /// Whether each read waits until the rows have all that the shared journal has.
-  public let readsAreFresh: Bool
+  let readsAreFresh: Bool
 
   /// What proves the events that others appended; nil where a test appends what nobody signed.
-  public let trustRoots: TrustRoots?
+  let trustRoots: TrustRoots?
 
   public init(
     trustRoots: TrustRoots? = nil,

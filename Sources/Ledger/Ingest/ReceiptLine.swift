@@ -1,6 +1,6 @@
 public import AppStore
 import Platform
-public import Store
+import Store
 public import StrictJSON
 
 /// A line of an export with events of one receipt that follow each other, so that the receipt is
@@ -44,7 +44,7 @@ public struct ReceiptLine {
   /// The members `body` and `more` of a line, as it is written.
   ///
   /// - Parameter events: of one receipt, in order of seq; at least one.
-  public static func members(_ events: [StoredEvent]) -> [(String, JSONValue)] {
+  static func members(_ events: [StoredEvent]) -> [(String, JSONValue)] {
     guard let first = events.first else { return [] }
     let more = events.dropFirst().map { event in
       JSONValue.object([

@@ -102,8 +102,8 @@ public final class Receiver {
 
   /// Where evidence comes from: an answer is about the app and environment that were asked for.
   public struct EvidenceOrigin: Sendable {
-    public let bundleId: String
-    public let environment: Environment
+    let bundleId: String
+    let environment: Environment
 
     public init(bundleId: String, environment: Environment) {
       self.bundleId = bundleId

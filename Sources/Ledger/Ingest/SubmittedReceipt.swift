@@ -20,7 +20,7 @@ public struct SubmittedReceipt: Sendable {
   public let streams: [StreamKey]
   /// One for each customer, or one for quarantine. Empty if it has no in-app records: then it says
   /// nothing of anybody.
-  public let parts: [Receiver.Received]
+  let parts: [Receiver.Received]
 
   /// The longest line or body with a receipt, in bytes: base64 takes a third more.
   public static let maximumBytes = 3 << 20

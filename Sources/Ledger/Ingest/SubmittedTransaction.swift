@@ -23,7 +23,7 @@ public struct SubmittedTransaction: Sendable {
   ]
 
   /// What became of the whole: it failed if any part did, and is news if any part is.
-  public static func combined(_ outcomes: [Outcome]) -> Outcome {
+  static func combined(_ outcomes: [Outcome]) -> Outcome {
     let ranked = outcomes.min { rank($0) < rank($1) }
     return ranked ?? .skipped
   }

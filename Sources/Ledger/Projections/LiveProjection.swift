@@ -54,7 +54,7 @@ public final class LiveProjection: Sendable {
   private let checkBegan = Atomic<Int64>(0)
   private let servedCount = Atomic<Int>(0)
   /// Signalled with every change of state, for the thread that maintains the projection.
-  package let changed = WakeupEvent()
+  let changed = WakeupEvent()
   public let folder: DataFolder
   public let successors = Successors()
   public let changes = RowChanges()

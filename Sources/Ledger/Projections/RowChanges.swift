@@ -21,7 +21,7 @@ public final class RowChanges: Sendable {
   ///
   /// - Parameter hash: the id's `hashValue`. It is seeded in every process, so that nobody can
   ///   choose ids that share one.
-  public func areUnchanged(_ hash: Int, since commit: Int) -> Bool {
+  func areUnchanged(_ hash: Int, since commit: Int) -> Bool {
     commits.withLock { $0[Self.index(hash)] <= commit }
   }
 

@@ -10,7 +10,7 @@ import StrictJSON
 ///
 /// It does not say whether the notification was proven; `ProvenNotification` does.
 public struct DecodedNotification: Sendable {
-  public let source: EventSource
+  let source: EventSource
   public let notificationUUID: NotificationUUID
   public let environment: Environment
   /// Nil for a V1 body that names none: it is for the app whose secret matched. Nil for renewal

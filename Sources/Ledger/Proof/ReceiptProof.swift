@@ -44,7 +44,7 @@ public final class ReceiptProof {
   /// Reads a proven receipt.
   ///
   /// - Throws: `Refusal.notAdmitted` if its attributes have another form.
-  public func body(of message: SignedMessage) throws(Refusal) -> ReceiptBody {
+  func body(of message: SignedMessage) throws(Refusal) -> ReceiptBody {
     if let lastRead, lastRead.der == message.der { return lastRead }
     let content = try mapError(Refusal.init, try AppReceipt(message.content))
     let body = ReceiptBody(der: message.der, content: content)

@@ -28,8 +28,8 @@ package struct DiskAlarm: Sendable {
 
   private var full: Full?
 
-  package static let calm: Int64 = 10_000_000_000
-  package static let reminding: Int64 = 60_000_000_000
+  static let calm: Int64 = 10_000_000_000
+  static let reminding: Int64 = 60_000_000_000
 
   package init() {}
 

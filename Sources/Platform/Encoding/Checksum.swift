@@ -23,7 +23,7 @@ public struct Checksum: Sendable {
     state = Self.mix(state, rest)
   }
 
-  public mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { add($0) } }
+  mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { add($0) } }
 
   /// Adds a text, which never looks like nil.
   public mutating func add(_ text: String?) {

@@ -7,7 +7,7 @@ import Glibc
 /// mkdir(2) creates a folder or fails, also when the name is a dangling link.
 public final class AtomicDirectory {
   /// The final path.
-  public let path: String
+  let path: String
   /// The folder to fill: `path` and the suffix `.partial`. This process created it, so no other
   /// one uses it.
   public let partial: String

@@ -17,7 +17,7 @@ public final class Histogram: Sendable {
   }
 
   /// The upper bounds of the buckets, ascending. One more bucket without a bound follows.
-  public let bounds: [Double]
+  let bounds: [Double]
   private let state: Mutex<State>
 
   /// - Parameter bounds: ascending.

@@ -37,7 +37,7 @@ public enum Log {
   public static func setLevel(_ level: Level) { lowest.store(level.rank, ordering: .relaxed) }
 
   /// Whether lines of this level are written, for callers whose fields are costly to compute.
-  public static func isWritten(_ level: Level) -> Bool {
+  static func isWritten(_ level: Level) -> Bool {
     level.rank >= lowest.load(ordering: .relaxed)
   }
 

@@ -24,7 +24,7 @@ public enum Signals {
   }
 
   /// Waits for a signal that asks the process to end.
-  public static func wait() { _ = next(terminating) }
+  static func wait() { _ = next(terminating) }
 
   /// Waits for the next request. Call after `blockReload`.
   public static func next() -> Request { next(terminating + [SIGHUP]) == SIGHUP ? .reload : .end }

@@ -3,7 +3,7 @@ public struct Deadline: Sendable, Equatable, Comparable {
   /// Nanoseconds of `Clock.monotonicNanoseconds`.
   public let nanoseconds: Int64
 
-  public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+  init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
   /// - Parameter start: nanoseconds of `Clock.monotonicNanoseconds`.
   public init(milliseconds: Int64, after start: Int64 = Clock.monotonicNanoseconds()) {

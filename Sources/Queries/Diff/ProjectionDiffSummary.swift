@@ -1,5 +1,5 @@
-public import AppStore
-public import Entitlements
+import AppStore
+import Entitlements
 import Store
 
 extension ProjectionDiff {
@@ -17,12 +17,12 @@ extension ProjectionDiff {
     public var gained: [Group: Int] = [:]
 
     /// The same counts for each app, because a token may be restricted to some of them.
-    public internal(set) var byApp: [App: Summary] = [:]
+    var byApp: [App: Summary] = [:]
     /// The seq through which both projections are compared.
-    public internal(set) var through: Int64 = 0
+    var through: Int64 = 0
     /// The fold that made the live projection.
     public internal(set) var liveFold: (version: Int, fingerprint: String) = (0, "")
-    public internal(set) var builtFold = Fold.current
+    var builtFold = Fold.current
 
     /// A change of status (`RowDifference.reason`) of one product.
     public struct Group: Hashable, Sendable {
@@ -32,8 +32,8 @@ extension ProjectionDiff {
 
     /// An app in one environment.
     public struct App: Hashable, Sendable {
-      public let environment: Environment
-      public let bundleId: String
+      let environment: Environment
+      let bundleId: String
     }
 
     public var differing: Int { changed + added + gone }

@@ -1,4 +1,4 @@
-public import AppStore
+import AppStore
 import Entitlements
 import Store
 public import StrictJSON
@@ -34,7 +34,7 @@ public struct Explanation: Sendable {
   /// The event of the journal that set a field.
   public struct Source: Sendable {
     public let seq: Int64
-    public let notificationUUID: NotificationUUID
+    let notificationUUID: NotificationUUID
     public let notificationType: String
     public let subtype: String?
     /// Milliseconds since 1970, as `receivedAt`.
@@ -65,7 +65,7 @@ public struct Explanation: Sendable {
     public let at: Int64
     public let status: String
     public let givesAccess: Bool
-    public let productId: String?
+    let productId: String?
   }
 
   public let row: RowDocument

@@ -35,7 +35,7 @@ public struct Feed: Sendable {
   public struct Question: Sendable {
     public var place: Place
     public var order = Order.oldest
-    public var limit: Int
+    var limit: Int
     /// Only events received at this time or later, and before the other one; milliseconds since
     /// 1970.
     public var since: Int64?
@@ -55,9 +55,9 @@ public struct Feed: Sendable {
   public let seq: Int64
   public let hash: [UInt8]
   /// Whether there are places that were not looked at.
-  public let hasMore: Bool
+  let hasMore: Bool
   /// The journal's last event, as far as rows are folded.
-  public let head: Int64
+  let head: Int64
 
   public var json: JSONValue {
     .object([

@@ -12,9 +12,9 @@ public struct History: Sendable {
   /// Which events of a timeline are wanted: some that follow one.
   public struct Page: Sendable {
     /// The seq of the last event of the page before; 0 for the first page.
-    public let after: Int64
+    let after: Int64
     /// The most events. A page ends earlier when it gets large.
-    public let limit: Int
+    let limit: Int
 
     public init(after: Int64, limit: Int) { (self.after, self.limit) = (after, limit) }
   }
@@ -48,7 +48,7 @@ public struct History: Sendable {
   /// before the first event that was signed then or later.
   public let items: [Item]
   /// The seq after which the next page begins; nil on the last one.
-  public let next: Int64?
+  let next: Int64?
   /// Whether quarantine holds more about this customer than `items`.
   public let hasMoreQuarantined: Bool
   /// When Apple, asked for it, last said again what the events say: as in the row. Milliseconds

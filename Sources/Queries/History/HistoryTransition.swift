@@ -1,5 +1,5 @@
 import Entitlements
-public import StrictJSON
+import StrictJSON
 
 /// A time in a timeline at which the passing of time alone changed status, access or product.
 public struct HistoryTransition: Sendable {
@@ -37,7 +37,7 @@ public struct HistoryTransition: Sendable {
     }
   }
 
-  public var json: JSONValue {
+  var json: JSONValue {
     .object([
       ("object", .string("transition")), ("at", .integer(at)), ("words", .string(description)),
       ("changes", changes.json),

@@ -7,8 +7,8 @@ public struct QuarantinedEntry: Sendable {
   /// The id that `quarantine admit` expects.
   public let id: Int64
   public let reason: String
-  public let source: EventSource
-  public let notificationUUID: String?
+  let source: EventSource
+  let notificationUUID: String?
   public let environment: Environment?
   public let bundleId: String?
   public let notificationType: String?

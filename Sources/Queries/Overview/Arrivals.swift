@@ -22,7 +22,7 @@ public final class Arrivals: Sendable {
   }
 
   /// When counting began, milliseconds since 1970.
-  public let startedAt: Int64
+  let startedAt: Int64
   private let counts = Mutex<[Key: Int64]>([:])
   /// The most counts that are held; past it the oldest hour is removed. Keys are hours times the
   /// types of our own apps.

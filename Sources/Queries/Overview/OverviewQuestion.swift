@@ -6,15 +6,15 @@ extension Overview {
   /// The hours that an overview is about, and the apps that it may show.
   public struct Question: Sendable {
     /// The number of hours, 1 to 168; the current hour is the last of them.
-    public var hours: Int64
+    var hours: Int64
     /// The current time, milliseconds since 1970.
-    public var now: Int64
+    var now: Int64
     /// Nil: both environments.
-    public var environment: Environment?
+    var environment: Environment?
     /// Nil: all apps.
-    public var bundleId: String?
+    var bundleId: String?
     /// The token of the request: counts outside its scope are not shown.
-    public var token: Configuration.ReadToken
+    var token: Configuration.ReadToken
 
     public init(
       hours: Int64, now: Int64, environment: Environment? = nil, bundleId: String? = nil,

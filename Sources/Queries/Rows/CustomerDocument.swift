@@ -5,8 +5,8 @@ public import StrictJSON
 /// What a customer may use at a time: the `customer` object of the public contract.
 public struct CustomerDocument: Sendable {
   /// The id that was asked about.
-  public let id: String
-  public let kind: LedgerReader.CustomerQuestion.IdKind
+  let id: String
+  let kind: LedgerReader.CustomerQuestion.IdKind
   public let environment: String
   /// By name, in the order asked.
   public let entitlements: [(name: String, answer: NamedAnswer)]
@@ -14,8 +14,8 @@ public struct CustomerDocument: Sendable {
   public let rows: [RowDocument]
   /// Whether there are more purchases than are shown.
   public let hasMore: Bool
-  public let asOf: Int64
-  public let knownAt: Int64?
+  let asOf: Int64
+  let knownAt: Int64?
 
   init(
     _ asked: LedgerReader.CustomerQuestion, entitlements: [(String, NamedAnswer)],

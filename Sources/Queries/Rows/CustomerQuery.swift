@@ -22,14 +22,14 @@ extension LedgerReader {
       CustomerName.Kind(rawValue: kind.rawValue).map { CustomerName($0, id) }
     }
 
-    public var id: String
-    public var kind: IdKind
-    public var environment: Environment
+    var id: String
+    var kind: IdKind
+    var environment: Environment
     /// Only rows of this app; nil for all.
-    public var bundleId: String?
-    public var catalog: EntitlementCatalog
+    var bundleId: String?
+    var catalog: EntitlementCatalog
     /// The entitlements that are answered, in their order.
-    public var names: [String]
+    var names: [String]
     /// How many rows are read, consumables last: they give no entitlement.
     public var maximumRows = LedgerReader.maximumRows
 

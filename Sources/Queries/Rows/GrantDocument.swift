@@ -8,7 +8,7 @@ public import StrictJSON
 /// milliseconds since 1970.
 public struct GrantDocument: Sendable {
   public let seq: Int64
-  public let bundleId: String
+  let bundleId: String
   let id: String
   let entitlement: String
   let grantedAt: Int64

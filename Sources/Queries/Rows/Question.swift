@@ -7,15 +7,15 @@ extension LedgerReader {
   public struct Question: Sendable {
     /// The time at which rows are evaluated, from the events that Apple had signed by then; nil:
     /// now, from all events. Milliseconds since 1970, as all times here.
-    public var asOf: Int64?
+    var asOf: Int64?
     /// Only events that we had received by then are folded; nil: all events.
-    public var knownAt: Int64?
+    var knownAt: Int64?
     /// Only events through this seq are folded; nil: all events.
     var through: Int64?
     /// The current time by our clock.
     public var now: Int64
     /// Returns whether rows of a key may be shown. Other rows are treated as if they did not exist.
-    public var covers: @Sendable (StreamKey) -> Bool
+    var covers: @Sendable (StreamKey) -> Bool
 
     public init(
       asOf: Int64? = nil, knownAt: Int64? = nil, now: Int64,

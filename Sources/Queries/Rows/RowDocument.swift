@@ -23,12 +23,12 @@ public struct RowDocument: Sendable {
   public let accountCount: Int
   /// The end of the current billing period, milliseconds since 1970; nil: it does not end. The
   /// outer nil: not determined, and the row then does not have the member.
-  public let periodEndsAt: Int64??
+  let periodEndsAt: Int64??
   /// The `known_at` of the question, milliseconds since 1970; nil: all events that we have.
-  public let knownAt: Int64?
+  let knownAt: Int64?
 
   /// How many accounts a row names.
-  public static let maximumAccounts = 20
+  static let maximumAccounts = 20
 
   public init(
     key: StreamKey, entitlement: Entitlement, eventCount: Int64, lastEvent: StreamState.LastEvent?,

@@ -1,17 +1,17 @@
-public import AppStore
-public import Clients
+import AppStore
+import Clients
 import Ledger
-public import Store
+import Store
 import StrictJSON
 
 /// What Apple says now of one customer: every subscription with its status, and every transaction.
 /// Nothing in it is proven.
 public struct CustomerAnswer: Sendable {
-  public let bundleId: String
-  public let environment: Environment
-  public let subscriptions: [SubscriptionStatus]
+  let bundleId: String
+  let environment: Environment
+  let subscriptions: [SubscriptionStatus]
   /// JWS.
-  public let transactions: [String]
+  let transactions: [String]
 
   /// Every JWS of it: transactions first, because renewal information belongs to the app of its
   /// transaction.
@@ -22,7 +22,7 @@ public struct CustomerAnswer: Sendable {
   }
 
   /// The lines that hand the evidence over, in its order, as `BatchReceive` reads them.
-  public func lines(_ arrival: EventArrival) -> [[UInt8]] {
+  func lines(_ arrival: EventArrival) -> [[UInt8]] {
     let origin = Receiver.EvidenceOrigin(bundleId: bundleId, environment: environment)
     return evidence.map { jws, source in
       JSONValue.object([

@@ -1,11 +1,11 @@
-public import Clients
-public import Platform
+import Clients
+import Platform
 
 /// Asks Apple for everything about one customer at a time. One for each thread.
 ///
 /// Apple answers for one app in one environment, so each that is configured is asked, Production
 /// first, until one knows the id.
-public final class CustomerQuestion {
+final class CustomerQuestion {
   private let clients: [AppStoreClient]
   /// Pages of one customer's transactions at most, 20 on each.
   private static let mostPages = 1_000
@@ -16,7 +16,7 @@ public final class CustomerQuestion {
   ///   - accounts: in the order in which they are asked.
   ///   - version: of this program.
   /// - Throws: `ClientError.failed` when curl cannot be initialised.
-  public init(
+  init(
     _ accounts: [AppStoreAccount], version: String, _ policy: RetryPolicy,
     _ cancellation: Cancellation
   ) throws(ClientError) {
@@ -31,7 +31,7 @@ public final class CustomerQuestion {
   /// - Parameter id: any transaction id of the customer, or the app transaction id.
   /// - Returns: nil if Apple does not know the id.
   /// - Throws: `AppStoreError` if an app that may know it could not be asked.
-  public func ask(_ id: String) throws(AppStoreError) -> CustomerAnswer? {
+  func ask(_ id: String) throws(AppStoreError) -> CustomerAnswer? {
     var refused: AppStoreError?
     for client in clients {
       do throws(AppStoreError) {

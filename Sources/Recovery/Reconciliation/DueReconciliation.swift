@@ -1,10 +1,10 @@
-public import AppStore
+import AppStore
 public import Clients
 import Ledger
-public import Platform
-public import Queries
-public import Store
-public import StrictJSON
+import Platform
+import Queries
+import Store
+import StrictJSON
 
 /// Compares all customers that are due with what Apple says of them now, a part at a time, so that
 /// the thread can do more urgent work in between. One thread.
@@ -12,32 +12,32 @@ public import StrictJSON
 /// A customer who was compared is no longer due, so a run that was given up costs nothing twice.
 public final class DueReconciliation {
   /// What it found of one app in one environment.
-  public struct Result: Sendable {
-    public let environment: Environment
-    public let bundleId: String
+  struct Result: Sendable {
+    let environment: Environment
+    let bundleId: String
     /// Customers that Apple was asked about.
-    public internal(set) var asked: Int64 = 0
+    var asked: Int64 = 0
     /// Those of whom Apple said something else than the row.
-    public internal(set) var differed: Int64 = 0
+    var differed: Int64 = 0
     /// Those of whom it still does, with everything that it signed.
-    public internal(set) var remaining: Int64 = 0
+    var remaining: Int64 = 0
     /// The original transaction ids of the first of these.
-    public internal(set) var remainingIds: [String] = []
+    var remainingIds: [String] = []
     /// Those that Apple does not know.
-    public internal(set) var unknown: Int64 = 0
+    var unknown: Int64 = 0
     /// Those that it could not be asked about.
-    public internal(set) var failed: Int64 = 0
+    var failed: Int64 = 0
     /// Events that were journaled.
-    public internal(set) var journaled: Int64 = 0
+    var journaled: Int64 = 0
     /// Why not all could be compared; nil if all were.
-    public internal(set) var error: String?
+    var error: String?
   }
 
   /// One app in one environment, and for how many milliseconds after the end of a paid period
   /// nothing is done.
   public typealias App = (account: AppStoreAccount, reconcileAfter: Int64)
 
-  public private(set) var results: [Result]
+  private(set) var results: [Result]
   private let apps: [App]
   private let reader: LedgerReader
   private let reconciler: Reconciler
@@ -51,7 +51,7 @@ public final class DueReconciliation {
   private static let mostFailures = 20
 
   /// - Parameter reader: the one of `reconciler`.
-  public init(_ apps: [App], _ reader: LedgerReader, _ reconciler: Reconciler) {
+  init(_ apps: [App], _ reader: LedgerReader, _ reconciler: Reconciler) {
     (self.apps, self.reader, self.reconciler) = (apps, reader, reconciler)
     results = apps.map { account, _ in
       Result(environment: account.environment, bundleId: account.bundleId)
@@ -59,7 +59,7 @@ public final class DueReconciliation {
   }
 
   /// Whether it is about these apps; otherwise the configuration has changed.
-  public func isAbout(_ others: [AppStoreAccount]) -> Bool {
+  func isAbout(_ others: [AppStoreAccount]) -> Bool {
     apps.count == others.count && zip(apps, others).allSatisfy { $0.account === $1 }
   }
 
@@ -71,7 +71,7 @@ public final class DueReconciliation {
   ///   - submit: journals any number of lines of NDJSON; returns what became of each. After what it
   ///     throws, the app is given up.
   /// - Returns: whether all that are due are done, or could not be asked about.
-  public func advance(
+  func advance(
     clock: () -> Int64, until isEnough: () -> Bool,
     submit: ([[UInt8]]) throws(LedgerError) -> [Outcome]
   ) -> Bool {
@@ -154,7 +154,7 @@ extension DueReconciliation.Result {
   }
 
   /// - Parameter time: when it ended, milliseconds since 1970.
-  public func json(at time: Int64) -> JSONValue {
+  func json(at time: Int64) -> JSONValue {
     .object([
       ("at", .integer(time)), ("asked", .integer(asked)), ("differed", .integer(differed)),
       ("remaining", .integer(remaining)), ("unknown", .integer(unknown)),

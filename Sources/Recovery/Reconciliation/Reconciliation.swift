@@ -18,10 +18,10 @@ public struct Reconciliation: Sendable {
     public let after: JSONValue
 
     /// Whether Apple said something else than the row before.
-    public var differed: Bool { apple.map { $0.bytes != before.bytes } ?? false }
+    var differed: Bool { apple.map { $0.bytes != before.bytes } ?? false }
     /// Whether Apple says something else than the row after, with everything that Apple signed.
     public var remains: Bool { apple.map { $0.bytes != after.bytes } ?? false }
-    public var isChanged: Bool { before.bytes != after.bytes }
+    var isChanged: Bool { before.bytes != after.bytes }
   }
 
   public let stream: StreamKey

@@ -5,12 +5,12 @@ public import Platform
 public struct PostgresJournalSettings: Sendable {
   public let address: PostgresAddress
   /// The schema with its tables.
-  public let schema: PostgresIdentifier
+  let schema: PostgresIdentifier
   /// Reads the password, at each dial, because it may have been rotated. nil: none is needed.
   /// Throws what `LedgerError.sharedRefused` says of a file that cannot be used.
   let password: @Sendable () throws(LedgerError) -> String?
   /// Whether a server without a synchronous standby is refused.
-  public let requiresReplication: Bool
+  let requiresReplication: Bool
   /// Is told how many sessions that held the head for too long were ended.
   let onUnblocked: @Sendable (Int) -> Void
 

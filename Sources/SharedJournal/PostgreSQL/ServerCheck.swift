@@ -1,22 +1,22 @@
-public import Clients
-public import Platform
+import Clients
+import Platform
 import Store
 
 /// What a server says of its own durability. Looked at after each dial, because a failover may lead
 /// to another server.
 public struct ServerCheck: Sendable {
   /// A standby: it takes no writes.
-  public let isStandby: Bool
+  let isStandby: Bool
   /// Settings that must be on; nil where the engine has none of that name.
-  public let fsync: String?
-  public let fullPageWrites: String?
+  let fsync: String?
+  let fullPageWrites: String?
   /// The standbys that a COMMIT waits for; empty for none.
   public let synchronousStandbys: String
   /// The server's clock, milliseconds since 1970 UTC.
   public let clock: Int64
 
   /// - Throws: `.sharedNotNow` if the server does not answer.
-  public init(
+  init(
     _ connection: PostgresConnection, by deadline: Deadline
   ) throws(LedgerError) {
     let rows = try mapError(

@@ -14,7 +14,7 @@ public struct ServerReport: Sendable {
 
   public let durability: ServerCheck
   /// As `PostgresConnection.serverVersion`.
-  public let version: Int
+  let version: Int
   public let isEncrypted: Bool
   /// Rights of the role with which it could change what was journaled.
   public let excessRights: [String]

@@ -24,7 +24,7 @@ public struct Ed25519Key: Sendable {
   /// The key of a seed of 32 bytes (RFC 8032 section 5.1.5).
   ///
   /// - Throws: `SigningError.unknownKey` for a seed of another length.
-  public init(seed: [UInt8]) throws(SigningError) { try self.init(try .ed25519(seed: seed)) }
+  init(seed: [UInt8]) throws(SigningError) { try self.init(try .ed25519(seed: seed)) }
 
   private init(_ key: SigningKey) throws(SigningError) {
     let encoded = try key.publicKey()

@@ -4,7 +4,7 @@ import COpenSSL
 package final class VerifyingKey {
   /// Signatures after which a table would have saved the time that making it takes: 26 ms, at 50 µs
   /// each.
-  package static let tableBreakEven = 520
+  static let tableBreakEven = 520
 
   private let context: OpaquePointer
   /// Signatures still to verify before the table is made; negative after that.

@@ -15,9 +15,9 @@ public struct TrustRoots: Sendable {
   ]
 
   /// The SHA-256 of certificates that are a root if a chain has them as its third entry.
-  public let pinned: [[UInt8]]
+  let pinned: [[UInt8]]
   /// The SHA-256 of certificates that are a root if a receipt contains them.
-  public let receiptPins: [[UInt8]]
+  let receiptPins: [[UInt8]]
   /// The DER of further roots, tried with any third entry, as Apple's libraries do.
   public let certificates: [[UInt8]]
 

@@ -5,7 +5,7 @@ public import Platform
 public struct StoredStatement: Sendable {
   public let seq: Int64
   /// Our time, in milliseconds since 1970 UTC.
-  public let receivedAt: Int64
+  let receivedAt: Int64
   public let statement: OwnerStatement
 
   /// Those about a customer, behind a seq, of one notification type.

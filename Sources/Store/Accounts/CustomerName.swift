@@ -10,8 +10,8 @@ public struct CustomerName: Sendable, Hashable {
     case appTransactionId = "app_transaction_id"
   }
 
-  public let kind: Kind
-  public let name: String
+  let kind: Kind
+  let name: String
 
   public init(_ kind: Kind, _ name: String) {
     self.kind = kind
@@ -19,7 +19,7 @@ public struct CustomerName: Sendable, Hashable {
   }
 
   /// The longest name, in characters of Unicode.
-  public static let maximumLength = 128
+  static let maximumLength = 128
 
   /// Whether a text can be a name: not empty, not too long, without control characters.
   public static func isValid(_ name: String) -> Bool {

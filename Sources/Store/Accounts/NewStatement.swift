@@ -10,9 +10,9 @@ public struct NewStatement: Sendable {
   /// The name of the token, or of the command.
   public var token: String
   /// The caller's Idempotency-Key: the same statement with the same key is journaled once.
-  public var idempotencyKey: String?
+  var idempotencyKey: String?
   /// Our time, in milliseconds since 1970 UTC.
-  public var receivedAt: Int64
+  var receivedAt: Int64
 
   public init(
     _ content: OwnerStatement.Content, of customer: CustomerName, environment: Environment,

@@ -187,7 +187,7 @@ package final class BodyCodec {
 
   /// Discards cached dictionaries, because an SQL transaction that was rolled back may have added
   /// them.
-  package func forget() {
+  func forget() {
     dictionaries.forget()
     receipts?.forget()
   }

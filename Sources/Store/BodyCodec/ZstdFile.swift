@@ -3,7 +3,7 @@ import CZstd
 /// Zstandard files (RFC 8878), for compressed exports and their import.
 public enum ZstdFile {
   /// The first four bytes of every frame (RFC 8878, section 3.1.1).
-  public static let magic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
+  static let magic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
 
   /// What unpacks a file that begins with these bytes; nil for one that is not a zstd file.
   @Sendable
@@ -18,7 +18,7 @@ public enum ZstdFile {
   }
 
   /// Decompresses a file that is read in chunks. The file may come from any program.
-  public final class Reader {
+  final class Reader {
     private let context: OpaquePointer
     private var isBroken = false
     private var isInFrame = false
@@ -26,7 +26,7 @@ public enum ZstdFile {
     /// could stand for gigabytes.
     private static let maximumUnpacked = 64 << 20
 
-    public init() {
+    init() {
       guard let context = ZSTD_createDCtx() else {
         preconditionFailure("zstd has no memory at start")
       }
@@ -37,7 +37,7 @@ public enum ZstdFile {
 
     /// The content of the next chunk of the file, or nil if the file is damaged. Pass an empty
     /// chunk at the end of the file: the result is nil if the last frame is incomplete.
-    public func unpack(_ bytes: [UInt8]) -> [UInt8]? {
+    func unpack(_ bytes: [UInt8]) -> [UInt8]? {
       guard !isBroken, !(bytes.isEmpty && isInFrame) else { return nil }
       guard !bytes.isEmpty else { return [] }
       var unpacked: [UInt8] = []

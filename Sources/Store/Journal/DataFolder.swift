@@ -34,11 +34,11 @@ public struct DataFolder: Sendable, Hashable {
   /// How far each sink is.
   public var sinks: String { path + "/sinks.sqlite" }
   /// The names of the sinks that `sinks` ever had: it is disposable, this is not.
-  public var sinkNames: String { path + "/sinks.names" }
+  var sinkNames: String { path + "/sinks.names" }
   /// Customers whose answers another fold changed, until the daemon has taken them over.
   public var announcement: String { path + "/sinks.announce" }
   /// Describes a backup. A data folder has no such file.
-  public var backupManifest: String { path + "/" + Self.backupManifestName }
+  var backupManifest: String { path + "/" + Self.backupManifestName }
   public static let backupManifestName = "backup.json"
 
   /// The path of a projection in this folder, given its file name.

@@ -6,14 +6,14 @@ extension Projection {
   public struct Build: Sendable, Equatable {
     /// The last seq to be folded, and its hash in the journal.
     public let through: Int64
-    public let hash: [UInt8]
+    let hash: [UInt8]
     /// The id of the next stream in the journal.
     public internal(set) var nextStream: Int64
     /// The number of events folded so far.
     public internal(set) var events: Int64
     /// The id of the system's boot. Nothing is synced before the build is complete, so an
     /// unfinished build of an earlier boot must not be used.
-    public let boot: [UInt8]
+    let boot: [UInt8]
 
     /// A build of all streams up to a seq that has not begun.
     ///

@@ -60,7 +60,7 @@ public struct ProjectionList: Sendable, Equatable {
   }
 
   /// A list without `name`.
-  public func without(_ name: String) -> ProjectionList {
+  func without(_ name: String) -> ProjectionList {
     ProjectionList(names: names.filter { $0 != name })
   }
 
@@ -74,7 +74,7 @@ public struct ProjectionList: Sendable, Equatable {
   ///
   /// - Parameter isTaken: whether a name cannot be used for another reason.
   /// - Throws: what `isTaken` throws.
-  public func freshName(
+  func freshName(
     foldVersion: Int, isTaken: (String) throws(LedgerError) -> Bool = { _ in false }
   ) throws(LedgerError) -> String {
     var name = "entitlements-\(foldVersion).sqlite"

@@ -5,7 +5,7 @@ public import AppStore
 public struct NewQuarantine: Sendable {
   /// The reason code: `other_app`, `payload`, and so on.
   public var reason: String
-  public var owner: Owner
+  var owner: Owner
   public var source: EventSource
   public var notificationUUID: NotificationUUID?
   public var environment: Environment?
@@ -14,7 +14,7 @@ public struct NewQuarantine: Sendable {
   /// The id of the subscription, if the notification names one.
   public var originalTransactionId: String?
   /// Apple's time, in milliseconds since 1970 UTC.
-  public var signedDate: Int64?
+  var signedDate: Int64?
   /// Our time, in milliseconds since 1970 UTC.
   public var receivedAt: Int64
   public var body: [UInt8]

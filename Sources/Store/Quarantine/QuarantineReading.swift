@@ -7,7 +7,7 @@ public struct QuarantineFilter: Sendable {
   /// Of one app.
   public var bundleId: String?
   /// Those that name this environment.
-  public var environment: Environment?
+  var environment: Environment?
 
   public init(
     reason: String? = nil, bundleId: String? = nil, environment: Environment? = nil

@@ -5,7 +5,7 @@ public import AppStore
 public struct StoredQuarantine: Sendable, Equatable {
   public let id: Int64
   public let reason: String
-  public let isForeign: Bool
+  let isForeign: Bool
   public let source: EventSource
   public let notificationUUID: String?
   public let environment: Environment?

@@ -13,7 +13,7 @@ import Synchronization
 /// process.
 public final class QueryLimit: Sendable {
   /// The time that the query may take.
-  public let seconds: Int64
+  let seconds: Int64
   private let deadline: Deadline
   private let isInterrupted: @Sendable () -> Bool
   private let onOverrun: @Sendable (LedgerError) -> Void

@@ -13,7 +13,7 @@ extension ProjectionReader {
     public var appAccountToken: String?
     public var appTransactionId: String?
     /// Whether rows of an app in an environment are listed.
-    public var covers: @Sendable (Environment, String) -> Bool
+    var covers: @Sendable (Environment, String) -> Bool
 
     public init(covers: @escaping @Sendable (Environment, String) -> Bool = { _, _ in true }) {
       self.covers = covers
@@ -178,7 +178,7 @@ extension ProjectionReader {
     /// Rows whose fold failed (promise 9).
     public var broken: [App: Int64] = [:]
 
-    public init(at: Int64) { self.at = at }
+    init(at: Int64) { self.at = at }
 
     /// Counts a row, or takes it out with a negative number.
     public mutating func add(_ key: StreamKey, _ status: Entitlement.Status?, _ number: Int64) {

@@ -20,11 +20,11 @@ extension LedgerError.Code {
   /// A defect of this program.
   public static let sql = Self("sql")
   /// Another program removed, replaced or cut a file of the open journal, which `detail` names.
-  public static let lostFile = Self("lost_file")
+  static let lostFile = Self("lost_file")
   /// The same, and what was answered is not in the journal.
   public static let lostAnswers = Self("lost_answers")
   /// An applied migration differs from the one with that number in this program.
-  public static let frozenMigration = Self("frozen_migration")
+  static let frozenMigration = Self("frozen_migration")
   public static let copyWithoutSharedJournal = Self("copy_without_shared_journal")
   /// The journal, or a projection, is missing, not whole, or of another owner.
   static let unusable = Self("unusable")
@@ -105,7 +105,7 @@ extension LedgerError {
   /// The disk or the file system failed.
   ///
   /// - Parameter code: an extended result code (sqlite.org/rescode.html).
-  public static func io(code: Int32) -> LedgerError {
+  static func io(code: Int32) -> LedgerError {
     let isReadOnly = code & 0xFF == SQLITE_READONLY
     return LedgerError(
       .io, .fatal, isReadOnly ? "the file cannot be written" : "the disk failed (SQLite \(code))",

@@ -187,7 +187,7 @@ package final class SQLiteConnection {
   /// Runs `body` in one SQL transaction. After an error all of it is rolled back.
   ///
   /// - Throws: what SQLite reports, and what `body` throws.
-  package func atomically<Result>(
+  func atomically<Result>(
     _ body: () throws(LedgerError) -> Result
   ) throws(LedgerError) -> Result {
     try statement("BEGIN IMMEDIATE").run()
@@ -233,18 +233,18 @@ package final class SQLiteConnection {
   /// Makes the reads that follow see one commit, until `endSnapshot`.
   ///
   /// - Throws: what SQLite reports.
-  package func beginSnapshot() throws(LedgerError) {
+  func beginSnapshot() throws(LedgerError) {
     // Prepared in advance, so that `endSnapshot` cannot fail for lack of memory.
     _ = try statement("ROLLBACK")
     try statement("BEGIN").run()
   }
 
-  package func endSnapshot() { rollBack() }
+  func endSnapshot() { rollBack() }
 
-  package var lastRowId: Int64 { sqlite3_last_insert_rowid(handle) }
+  var lastRowId: Int64 { sqlite3_last_insert_rowid(handle) }
 
   /// The number of rows that the last statement changed.
-  package var changes: Int { Int(sqlite3_changes64(handle)) }
+  var changes: Int { Int(sqlite3_changes64(handle)) }
 
   /// The paths of the file and of its -wal, as SQLite opened them.
   var paths: (file: String, wal: String)? {
@@ -254,12 +254,12 @@ package final class SQLiteConnection {
   }
 
   /// The number of pages in the -wal after the last commit of this connection.
-  package var walPages: Int { Int(pagesInWAL.pointee) }
+  var walPages: Int { Int(pagesInWAL.pointee) }
 
   /// Copies as much of the -wal into the file as possible without waiting for readers.
   ///
   /// - Throws: what SQLite reports.
-  package func checkpointPassive() throws(LedgerError) { try checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
+  func checkpointPassive() throws(LedgerError) { try checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
 
   /// Copies the -wal into the file and truncates it.
   ///

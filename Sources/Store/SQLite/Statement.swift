@@ -75,7 +75,7 @@ package final class Statement {
   /// Reads rows until `read` returns false.
   ///
   /// - Throws: what SQLite reports, and what `read` throws.
-  package func forEach(_ read: (Statement) throws(LedgerError) -> Bool) throws(LedgerError) {
+  func forEach(_ read: (Statement) throws(LedgerError) -> Bool) throws(LedgerError) {
     defer { reset() }
     while try step() {
       guard try read(self) else { return }
@@ -118,14 +118,14 @@ package final class Statement {
 
   package func int(_ column: Int32) -> Int64 { sqlite3_column_int64(raw, column) }
 
-  package func optionalInt(_ column: Int32) -> Int64? {
+  func optionalInt(_ column: Int32) -> Int64? {
     let value = raw(column)
     return sqlite3_value_type(value) == SQLITE_NULL ? nil : sqlite3_value_int64(value)
   }
 
   package func text(_ column: Int32) -> String { Self.text(raw(column)) }
 
-  package func optionalText(_ column: Int32) -> String? {
+  func optionalText(_ column: Int32) -> String? {
     let value = raw(column)
     return sqlite3_value_type(value) == SQLITE_NULL ? nil : Self.text(value)
   }
@@ -138,7 +138,7 @@ package final class Statement {
 
   package func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
 
-  package func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
+  func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
 
   /// Calls `body` with the bytes of a blob, which are valid until the next step.
   func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {

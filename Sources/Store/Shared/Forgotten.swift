@@ -16,7 +16,7 @@ extension JournalReader {
   /// Whether the journal is marked as a copy of a shared journal.
   ///
   /// - Throws: what SQLite reports.
-  public func isCopy() throws(LedgerError) -> Bool {
+  func isCopy() throws(LedgerError) -> Bool {
     try Meta(connection: connection).int(.shared) == 1
   }
 

@@ -31,7 +31,7 @@ public struct JournalPosition: Sendable, Equatable {
     dictionary: 0)
 
   /// The same as an event's head.
-  public var head: Head { Head(seq: seq, hash: hash, receivedAt: receivedAt) }
+  var head: Head { Head(seq: seq, hash: hash, receivedAt: receivedAt) }
 }
 
 /// What a shared journal has behind a position.

@@ -8,7 +8,7 @@ public import StrictJSON
 /// folder. The daemon takes it over, at once or after its next start.
 public struct Recalculation: Sendable {
   /// The stream's id in the journal.
-  public let stream: Int64
+  let stream: Int64
   /// Whether the other fold gave access.
   public let hadAccess: Bool
   /// The members of the row that differ, each with its two values, as JSON.
@@ -25,7 +25,7 @@ public struct Recalculation: Sendable {
   }
 
   /// Reads what `json` writes. Returns nil for anything else.
-  public init?(_ root: JSONElement) {
+  init?(_ root: JSONElement) {
     guard let stream = root["stream"]?.integer, let hadAccess = root["had_access"]?.boolean,
       let changes = root["changes"]?.value
     else { return nil }
@@ -36,8 +36,8 @@ public struct Recalculation: Sendable {
 extension SinkStore {
   /// What a file of recalculations says in its first line: the two folds that were compared.
   public struct Announcement: Sendable, Equatable {
-    public let before: String
-    public let after: String
+    let before: String
+    let after: String
 
     public init(before: String, after: String) { (self.before, self.after) = (before, after) }
 
@@ -45,7 +45,7 @@ extension SinkStore {
       .object([("before", .string(before)), ("after", .string(after))])
     }
 
-    public init?(_ root: JSONElement) {
+    init?(_ root: JSONElement) {
       guard let before = root["before"]?.string, let after = root["after"]?.string else {
         return nil
       }

@@ -6,7 +6,7 @@ extension SinkStore {
 
   /// What changed of one sink.
   public struct Change: Sendable {
-    public var sink: SinkRecord
+    var sink: SinkRecord
     public var held: [HeldRecord] = []
     /// Ordinals that are no longer held.
     public var released: [Int64] = []
