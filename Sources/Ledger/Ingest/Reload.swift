@@ -30,7 +30,7 @@ public struct Reload: Sendable {
     _ = try Receiver(next)
     configuration = next
     changes = Self.changes(running, next)
-    needsRestart = Self.needsRestart(running, read)
+    needsRestart = ConfigurationKey.table.filter { $0.isSame?(running, read) == false }.map(\.name)
   }
 
   private static func changes(_ old: Configuration, _ new: Configuration) -> [String] {
@@ -79,15 +79,5 @@ public struct Reload: Sendable {
     return one.trustRoots.certificates.filter { !known.contains($0) }.map { der in
       "root \(Hexadecimal.encode(Array(SHA256.hash(der).prefix(8)))) \(verb)"
     }
-  }
-
-  private static func needsRestart(_ old: Configuration, _ new: Configuration) -> [String] {
-    let keys: [(String, Bool)] = [
-      ("listen", old.listen == new.listen), ("data", old.data == new.data),
-      ("trustedProxies", old.trustedProxies == new.trustedProxies),
-      ("limits", old.limits == new.limits), ("anchors", old.anchors == new.anchors),
-      ("sharedJournal", old.sharedJournal == new.sharedJournal),
-    ]
-    return keys.filter { !$0.1 }.map(\.0)
   }
 }

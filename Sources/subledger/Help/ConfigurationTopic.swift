@@ -75,12 +75,16 @@ enum ConfigurationTopic {
       """),
   ]
 
+  private static func keys(needingRestart needsRestart: Bool) -> String {
+    ConfigurationKey.table.filter { $0.parent == .file && $0.needsRestart == needsRestart }
+      .map(\.name).joined(separator: ", ")
+  }
+
   private static let reload: [Document.Block] = [
     .heading("Reload"),
     .paragraph(
-      "SIGHUP reloads apps, entitlements, appStore, readTokens, sinks, mirrors, trustRoots, "
-        + "nonRenewingDurations and logLevel without dropping a connection. A change of listen, "
-        + "data, trustedProxies, limits, anchors or sharedJournal needs a restart. A configuration "
-        + "with an error is refused as a whole, and the running one stays in effect."),
+      "SIGHUP reloads \(keys(needingRestart: false)) without dropping a connection. A change of "
+        + "these needs a restart: \(keys(needingRestart: true)). A configuration with an error is "
+        + "refused as a whole, and the running one stays in effect."),
   ]
 }

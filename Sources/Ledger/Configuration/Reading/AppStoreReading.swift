@@ -18,11 +18,6 @@ extension ConfigurationReader {
     var reconcileAfter: Int64?
   }
 
-  static let appStoreKeys: Set = [
-    "issuerId", "keyId", "keyFile", "production", "sandbox", "limitShare", "recover",
-    "reconcileAfter",
-  ]
-
   /// The access of an app; nil if neither it nor the top has one.
   func appStore(
     _ app: JSONElement, over shared: AppStoreMembers?
@@ -54,7 +49,7 @@ extension ConfigurationReader {
   /// The members that an object has; nil if it has no `appStore`.
   func appStore(_ parent: JSONElement) throws(LedgerError) -> AppStoreMembers? {
     guard let object = parent["appStore"] else { return nil }
-    try requireKnownKeys(object, Self.appStoreKeys)
+    try requireKnownKeys(object, .appStore)
     var members = AppStoreMembers()
     members.issuerId = try headerText(object, "issuerId")
     members.keyId = try headerText(object, "keyId")
@@ -84,7 +79,7 @@ extension ConfigurationReader {
     _ root: JSONElement, into service: inout Configuration.ReceiptService
   ) throws(LedgerError) {
     guard let object = root["verifyReceipt"] else { return }
-    try requireKnownKeys(object, ["production", "sandbox"])
+    try requireKnownKeys(object, .verifyReceipt)
     if let text = try text(object, "production") {
       service.production = try address(text, "production")
     }

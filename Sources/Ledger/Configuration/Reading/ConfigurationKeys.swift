@@ -1,8 +1,5 @@
-/// One key of the configuration file, described for the manual and for `subledger help
-/// configuration`.
-///
-/// `ConfigurationReader` decides which keys are accepted; a test holds its keys and this table to
-/// each other.
+/// One key of the configuration file: `ConfigurationReader` accepts these keys and no other, and
+/// the manual and `subledger help configuration` describe them.
 public struct ConfigurationKey: Sendable {
   /// The object of the file that holds the key. The raw value is the prefix of the key's path.
   public enum Parent: String, Sendable, CaseIterable {
@@ -26,17 +23,29 @@ public struct ConfigurationKey: Sendable {
   /// The value that holds if the key is left out; `none`, or `required`.
   public let usual: String
   public let meaning: String
+  /// Of a key whose change needs a restart: whether two configurations say the same of it.
+  let isSame: (@Sendable (Configuration, Configuration) -> Bool)?
+  /// Whether a change of this key, which is one of the file, needs a restart.
+  public var needsRestart: Bool { isSame != nil }
 
   /// Where the key stands in the file: `limits.bodyBytes`.
   public var path: String { parent.rawValue + name }
 
-  init(_ parent: Parent, _ name: String, _ type: String, _ usual: String, _ meaning: String) {
+  init(
+    _ parent: Parent, _ name: String, _ type: String, _ usual: String, _ meaning: String,
+    needsRestartUnless isSame: (@Sendable (Configuration, Configuration) -> Bool)? = nil
+  ) {
     (self.parent, self.name, self.type, self.usual) = (parent, name, type, usual)
-    self.meaning = meaning
+    (self.meaning, self.isSame) = (meaning, isSame)
   }
 }
 
 extension ConfigurationKey {
+  /// The names of an object's keys.
+  static func names(in parent: Parent) -> Set<String> {
+    Set(table.lazy.filter { $0.parent == parent }.map(\.name))
+  }
+
   /// Every key, in the order of the manual.
   public static let table =
     top + app + readToken + limits + anchors + appStore + verifyReceipt + entitlement
@@ -45,10 +54,12 @@ extension ConfigurationKey {
   private static let top = [
     ConfigurationKey(
       .file, "listen", "text", "127.0.0.1:8080",
-      "HOST:PORT of the HTTP server; port 0 picks a free port. TLS is left to a reverse proxy."),
+      "HOST:PORT of the HTTP server; port 0 picks a free port. TLS is left to a reverse proxy.",
+      needsRestartUnless: { $0.listen == $1.listen }),
     ConfigurationKey(
       .file, "data", "text", "/var/lib/subledger",
-      "The data folder, made with mode 0700. A relative path starts at the working directory."),
+      "The data folder, made with mode 0700. A relative path starts at the working directory.",
+      needsRestartUnless: { $0.data == $1.data }),
     ConfigurationKey(
       .file, "apps", "list of objects", "none",
       "The apps whose notifications are admitted. Genuine notifications of other apps are "
@@ -60,15 +71,18 @@ extension ConfigurationKey {
     ConfigurationKey(
       .file, "trustedProxies", "list of texts", "127.0.0.1, ::1",
       "Addresses of peers that may hold more connections than limits.connectionsPerAddress: the "
-        + "reverse proxies."),
+        + "reverse proxies.",
+      needsRestartUnless: { $0.trustedProxies == $1.trustedProxies }),
     ConfigurationKey(
       .file, "readTokens", "list of objects", "none",
       "The bearer tokens that may read over HTTP. Without one, every read is answered with 401."),
     ConfigurationKey(
-      .file, "limits", "object", "see its keys", "Limits on connections, requests and disk space."),
+      .file, "limits", "object", "see its keys", "Limits on connections, requests and disk space.",
+      needsRestartUnless: { $0.limits == $1.limits }),
     ConfigurationKey(
       .file, "anchors", "object", "none",
-      "Makes the daemon append anchors to a second file: signed lines that fix the journal."),
+      "Makes the daemon append anchors to a second file: signed lines that fix the journal.",
+      needsRestartUnless: { $0.anchors == $1.anchors }),
     ConfigurationKey(
       .file, "appStore", "object", "none",
       "How Apple is asked about every app (App Store Server API). Without it, Apple is not asked."),
@@ -82,7 +96,8 @@ extension ConfigurationKey {
     ConfigurationKey(
       .file, "sharedJournal", "object", "none",
       "The journal on PostgreSQL that several daemons append to; data is a copy of it then. "
-        + "Without it, the journal is in data alone."),
+        + "Without it, the journal is in data alone.",
+      needsRestartUnless: { $0.sharedJournal == $1.sharedJournal }),
     ConfigurationKey(
       .file, "logLevel", "text", "info",
       "info, warning or error: less important log lines are left out."),

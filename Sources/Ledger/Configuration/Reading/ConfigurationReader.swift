@@ -15,18 +15,6 @@ struct ConfigurationReader {
   /// The element that is being read, for errors, for example `apps[0]`; empty at the top level.
   var keyPath = ""
 
-  /// The keys at the top.
-  static let keys: Set = [
-    "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
-    "nonRenewingDurations", "anchors", "appStore", "logLevel", "entitlements", "sinks",
-    "verifyReceipt", "sharedJournal",
-  ]
-  /// The keys of an app.
-  static let appKeys: Set = [
-    "bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations",
-    "appStore", "entitlements",
-  ]
-
   init(file: String, credentials: String? = nil) {
     self.file = file
     self.credentials = credentials
@@ -37,7 +25,7 @@ struct ConfigurationReader {
   /// - Throws: `LedgerError` for the first thing that is wrong.
   mutating func read(into configuration: inout Configuration) throws(LedgerError) {
     let root = try document()
-    try requireKnownKeys(root, Self.keys)
+    try requireKnownKeys(root, .file)
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
     if let name = try text(root, "logLevel") {
@@ -117,17 +105,18 @@ struct ConfigurationReader {
 
   // MARK: Members
 
-  /// - Parameter parent: the prefix of the object's keys in errors, for example `limits.`.
+  /// - Parameter prefix: of the object's keys in errors, for example `limits.`.
   func requireKnownKeys(
-    _ object: JSONElement, _ names: Set<String>, parent: String = ""
+    _ object: JSONElement, _ parent: ConfigurationKey.Parent, prefix: String = ""
   ) throws(LedgerError) {
     guard object.kind == .object else {
       throw invalid("is not an object", "see `subledger help configuration`")
     }
+    let names = ConfigurationKey.names(in: parent)
     for member in object.members where !names.contains(member.name) && !member.name.hasPrefix("//")
     {
       throw invalid(
-        "unknown key \"\(parent)\(member.name)\"",
+        "unknown key \"\(prefix)\(member.name)\"",
         "the keys are \(names.sorted().joined(separator: ", "))")
     }
   }
@@ -186,7 +175,7 @@ struct ConfigurationReader {
   // MARK: Parts
 
   private func app(_ entry: JSONElement) throws(LedgerError) -> Configuration.App {
-    try requireKnownKeys(entry, Self.appKeys)
+    try requireKnownKeys(entry, .app)
     let environments = try environments(entry) ?? Set(Environment.all)
     guard !environments.isEmpty else {
       throw invalid("environments is empty", "name one, or omit it for both")
@@ -228,7 +217,7 @@ struct ConfigurationReader {
   }
 
   private func token(_ entry: JSONElement) throws(LedgerError) -> Configuration.ReadToken {
-    try requireKnownKeys(entry, ["name", "sha256", "bundleIds", "environments", "may"])
+    try requireKnownKeys(entry, .readToken)
     guard let digest = Hexadecimal.decode(try required(entry, "sha256")), digest.count == 32 else {
       throw invalid(
         "sha256 is not a SHA-256", "printf %s \"$TOKEN\" | sha256sum prints its 64 digits")
@@ -291,7 +280,7 @@ struct ConfigurationReader {
       ("connectionsPerAddress", \.connectionsPerAddress), ("headerSeconds", \.headerSeconds),
       ("bodySeconds", \.bodySeconds), ("idleSeconds", \.idleSeconds), ("diskBytes", \.diskBytes),
     ]
-    try requireKnownKeys(object, Set(fields.map(\.0)), parent: "limits.")
+    try requireKnownKeys(object, .limits, prefix: "limits.")
     for (name, field) in fields {
       guard let member = object[name] else { continue }
       guard let value = member.integer, (1...maximum(name)).contains(value) else {
@@ -311,7 +300,7 @@ struct ConfigurationReader {
   ) throws(LedgerError) {
     guard let object = root["anchors"] else { return }
     guard object.kind == .object else { throw invalid("is not an object", "write { \"file\": … }") }
-    try requireKnownKeys(object, ["file", "events", "minutes"])
+    try requireKnownKeys(object, .anchors)
     var anchors = Configuration.Anchors(file: resolved(try required(object, "file")))
     let fields: [(String, WritableKeyPath<Configuration.Anchors, Int64>, Int64)] = [
       ("events", \.events, 1_000_000_000), ("minutes", \.minutes, 525_600),

@@ -39,7 +39,7 @@ extension ConfigurationReader {
         "\(path) is not an object and no list",
         "write [\"pro.monthly\"], or { \"products\": [ … ] }")
     }
-    try requireKnownKeys(member, ["products", "accessLeeway"], parent: path + ".")
+    try requireKnownKeys(member, .entitlement, prefix: path + ".")
     guard let list = member["products"], list.kind == .array else {
       throw invalid("\(path).products is missing or not a list", "write [\"pro.monthly\"]")
     }

@@ -5,7 +5,6 @@ import StrictJSON
 /// Reads an entry of `sinks` that is a mirror.
 extension ConfigurationReader {
   static let mirrorKind = "mirror"
-  static let mirrorKeys: Set = ["name", "kind", "connection", "passwordFile", "schema"]
 
   func mirror(_ entry: JSONElement) throws(LedgerError) -> Configuration.Mirror {
     let schema = try text(entry, "schema") ?? "subledger"

@@ -56,7 +56,7 @@ extension ConfigurationReader {
     guard let root = try? document(), root.kind == .object else {
       return Set(Configuration.Part.allCases)
     }
-    let isKnown = (try? requireKnownKeys(root, Self.keys)) != nil
+    let isKnown = (try? requireKnownKeys(root, .file)) != nil
     var missing: Set<Configuration.Part> = []
     for part in Configuration.Part.allCases {
       var read = configuration
@@ -79,9 +79,9 @@ extension ConfigurationReader {
     case .anchors: try anchors(root, into: &configuration)
     case .nonRenewingDurations:
       // Each app may have some too.
-      try requireKnownKeys(root, Self.keys)
+      try requireKnownKeys(root, .file)
       for app in try list(root, "apps") {
-        try requireKnownKeys(app, Self.appKeys)
+        try requireKnownKeys(app, .app)
         try durations(app, into: &configuration)
       }
       try durations(root, into: &configuration)

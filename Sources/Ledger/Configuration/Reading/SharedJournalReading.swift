@@ -11,12 +11,7 @@ extension ConfigurationReader {
     guard let entry = root["sharedJournal"] else { return nil }
     keyPath = "sharedJournal"
     defer { keyPath = "" }
-    try requireKnownKeys(
-      entry,
-      [
-        "connection", "passwordFile", "schema", "replication", "reads", "holdSeconds",
-        "pollMilliseconds",
-      ])
+    try requireKnownKeys(entry, .sharedJournal)
     var journal = Configuration.SharedJournal(
       file: file, address: try address(try required(entry, "connection")),
       schema: try schema(entry))

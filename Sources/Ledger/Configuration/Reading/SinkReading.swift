@@ -6,11 +6,6 @@ import StrictJSON
 
 /// Reads the key `sinks`.
 extension ConfigurationReader {
-  static let sinkKeys: Set = [
-    "name", "kind", "url", "secretFile", "types", "environments", "bundleIds", "arrivals",
-    "include", "from", "order", "concurrency", "timeoutSeconds", "v1", "privateNetwork",
-    "headerFiles", "caFile", "clientCertificateFile", "clientKeyFile", "proxy", "quarantine",
-  ]
   private static let maximumSinks = 32
 
   /// - Parameter v1Files: the V1 secret file of each app that has one.
@@ -23,11 +18,11 @@ extension ConfigurationReader {
       keyPath = "sinks[\(index)]"
       let name: String
       if try text(entry, "kind") == Self.mirrorKind {
-        try requireKnownKeys(entry, Self.mirrorKeys)
+        try requireKnownKeys(entry, .mirror)
         mirrors.append(try mirror(entry))
         name = mirrors[mirrors.count - 1].name
       } else {
-        try requireKnownKeys(entry, Self.sinkKeys)
+        try requireKnownKeys(entry, .sink)
         sinks.append(try sink(entry, v1Files))
         name = sinks[sinks.count - 1].name
       }
