@@ -95,9 +95,10 @@ package final class RunningCommand {
     return CommandResult(code: process.code ?? -1, output: outputSoFar(), errors: errorsSoFar())
   }
 
-  /// What every timeout is multiplied by, because a program with a sanitizer is slow.
+  /// What every timeout is multiplied by. It only notices what hangs: beside other work everything
+  /// takes several times as long, and with a sanitizer more.
   package static let timeoutFactor =
-    ProcessInfo.processInfo.environment["SUBLEDGER_TIMEOUT_FACTOR"].flatMap(Double.init) ?? 1
+    ProcessInfo.processInfo.environment["SUBLEDGER_TIMEOUT_FACTOR"].flatMap(Double.init) ?? 5
 
   /// Polls until a condition holds. After the timeout the command is killed, and this throws.
   package func wait(_ seconds: Double, _ what: String, _ holds: () throws -> Bool) throws {
