@@ -207,6 +207,11 @@ final class Browser {
     }
   }
 
+  /// Waits until an element has this text: the parts of a page are asked for, and drawn, apart.
+  func wait(for text: String, in selector: String) throws {
+    try wait("document.querySelector('\(selector)')?.textContent === '\(text)'")
+  }
+
   func open(_ address: String) throws {
     try call("Page.navigate", [("url", .string(address))])
     try wait("document.readyState === 'complete' && location.href !== 'about:blank'")

@@ -107,7 +107,7 @@ import Testing
       #expect(try browser.count("[role=alert]") == 0, "\(page)")
     }
     try session.show("#/find/7061", until: "document.querySelector('.sentence')")
-    #expect(try browser.text("#who") == "pro.monthly")
+    try browser.wait(for: "pro.monthly", in: "#who")
     session.expectNoErrors()
   }
 
@@ -166,7 +166,7 @@ import Testing
     #expect(answer?.json?["items"]?.elements.first?["original_transaction_id"]?.string == "7060")
     try browser.click("\(newest) .line > a")
     try browser.wait("document.querySelector('li[data-key=e60] .open')")
-    #expect(try browser.text("#who") == "pro.monthly")
+    try browser.wait(for: "pro.monthly", in: "#who")
     session.expectNoErrors()
   }
 

@@ -119,7 +119,7 @@ import Testing
       try session.show("#/rebuild")
       try session.find(id)
       try session.browser.wait("document.querySelector('.timeline .fill')")
-      #expect(try session.browser.text("#who") == "pro.monthly", "\(id)")
+      try session.browser.wait(for: "pro.monthly", in: "#who")
       #expect(try session.browser.text(".ids .id") == "7000", "\(id)")
     }
     try session.find("no such/id?")
