@@ -39,7 +39,7 @@ final class DaemonGroup {
   /// Starts daemons that ended by themselves again, as a service manager does, until something
   /// holds.
   func superviseUntil(_ seconds: Double, _ holds: () throws -> Bool) throws {
-    let end = Date(timeIntervalSinceNow: seconds * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: seconds * RunningCommand.waitFactor)
     while try !holds() {
       guard Date() < end else {
         let logs = daemons.map { $0?.log.suffix(1500) ?? "" }.joined(separator: "\n")
@@ -95,7 +95,7 @@ final class DaemonGroup {
 
   /// Waits until every copy has what the shared journal has, and stops the daemons.
   func settle() throws {
-    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.waitFactor)
     let head = try shared.sql("SELECT seq FROM head")
     for daemon in daemons.compactMap({ $0 }) {
       while Date() < end, Self.seq(of: daemon).map({ String($0) }) != head { usleep(20_000) }

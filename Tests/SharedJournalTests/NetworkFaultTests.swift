@@ -111,7 +111,7 @@ import Testing
     armed.set()
     let ports = group.daemons.map { $0?.port ?? 0 }
     Thread.detachNewThread { _ = Client(port: ports[0]).post(bodies[1].body) }
-    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.waitFactor)
     while !isDisturbed.isSet, Date() < end { usleep(5_000) }
     #expect(isDisturbed.isSet)
     let start = Date()

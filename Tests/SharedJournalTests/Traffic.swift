@@ -48,7 +48,7 @@ final class Traffic: Sendable {
     _ item: (uuid: String, body: [UInt8]), _ clients: inout [UInt16: Client], first: Int,
     within seconds: Double
   ) {
-    let end = Date(timeIntervalSinceNow: seconds * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: seconds * RunningCommand.waitFactor)
     var attempt = first
     while Date() < end {
       attempt += 1

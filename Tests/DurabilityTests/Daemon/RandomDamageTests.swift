@@ -87,7 +87,7 @@ import Testing
   private static func wait(
     _ daemon: RunningDaemon, _ what: String, until isTrue: () -> Bool
   ) throws {
-    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.waitFactor)
     while !isTrue() {
       guard Date() < end, daemon.command.isRunning else {
         throw TestFailure("\(what)\n\(daemon.log)")

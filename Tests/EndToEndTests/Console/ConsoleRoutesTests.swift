@@ -180,7 +180,7 @@ import Testing
 
   /// The overview once everything is counted and the last notification is looked for.
   private func overview(_ client: Client, throughSeq seq: Int64) throws -> OverviewOfApps {
-    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.waitFactor)
     while true {
       let found = OverviewOfApps(json: try #require(client.get("/v1/overview")?.json))
       let isCounted =

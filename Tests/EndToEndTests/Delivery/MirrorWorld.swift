@@ -53,7 +53,7 @@ final class MirrorWorld {
   }
 
   func waitUntil(_ what: String, _ holds: () throws -> Bool) throws {
-    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.waitFactor)
     while Date() < end {
       if try holds() { return }
       usleep(50_000)

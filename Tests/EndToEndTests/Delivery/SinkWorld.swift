@@ -69,7 +69,7 @@ final class SinkWorld {
   }
 
   func waitUntil(_ what: String, _ holds: () throws -> Bool) throws {
-    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.waitFactor)
     while Date() < end {
       if try holds() { return }
       usleep(20_000)

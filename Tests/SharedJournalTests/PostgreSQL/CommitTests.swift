@@ -147,7 +147,7 @@ import Testing
   }
 
   private func wait(_ seconds: Double, _ holds: () throws -> Bool) throws {
-    let end = Date(timeIntervalSinceNow: seconds * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: seconds * RunningCommand.waitFactor)
     while try !holds() {
       guard Date() < end else { throw TestFailure("it does not hold after \(seconds) s") }
       usleep(20_000)

@@ -124,7 +124,7 @@ package final class Installation {
   package func start() throws -> RunningDaemon {
     let daemon = try startWithoutProjection()
     let client = daemon.client()
-    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.waitFactor)
     let settled: Set = ["following", "other_fold", "unwritable"]
     while Date() < end, let ready = client.get("/readyz", token: nil) {
       if let state = ready.json?["projection"]?.string {

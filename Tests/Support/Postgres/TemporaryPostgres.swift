@@ -251,7 +251,7 @@ package final class TemporaryPostgres: Sendable {
   }
 
   package static func wait(_ seconds: Double, _ what: String, _ holds: () throws -> Bool) throws {
-    let end = Date(timeIntervalSinceNow: seconds * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: seconds * RunningCommand.waitFactor)
     while try !holds() {
       guard Date() < end else { throw TestFailure("timed out waiting for \(what)") }
       usleep(5_000)

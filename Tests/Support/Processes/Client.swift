@@ -33,7 +33,7 @@ package final class Client {
 
   package init(port: UInt16) {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var timeout = timeval(tv_sec: 60 * Int(RunningCommand.timeoutFactor), tv_usec: 0)
+    var timeout = timeval(tv_sec: 60 * Int(RunningCommand.waitFactor), tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_in()

@@ -95,14 +95,17 @@ package final class RunningCommand {
     return CommandResult(code: process.code ?? -1, output: outputSoFar(), errors: errorsSoFar())
   }
 
-  /// What every timeout is multiplied by. It only notices what hangs: beside other work everything
-  /// takes several times as long, and with a sanitizer more.
+  /// What every bound on a time is multiplied by, because a program with a sanitizer is slow.
   package static let timeoutFactor =
-    ProcessInfo.processInfo.environment["SUBLEDGER_TIMEOUT_FACTOR"].flatMap(Double.init) ?? 5
+    ProcessInfo.processInfo.environment["SUBLEDGER_TIMEOUT_FACTOR"].flatMap(Double.init) ?? 1
+
+  /// What every wait is multiplied by. It only notices what hangs: beside other work everything
+  /// takes several times as long.
+  package static let waitFactor = max(5, timeoutFactor)
 
   /// Polls until a condition holds. After the timeout the command is killed, and this throws.
   package func wait(_ seconds: Double, _ what: String, _ holds: () throws -> Bool) throws {
-    let end = Date(timeIntervalSinceNow: seconds * Self.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: seconds * Self.waitFactor)
     while try !holds() {
       guard Date() < end else {
         signal(SIGKILL)
