@@ -16,8 +16,7 @@ struct Property {
     _ name: String, sourceLocation: SourceLocation = #_sourceLocation,
     _ violation: ([FoldEvent], inout SplitMix64) -> String?
   ) {
-    // Fixed, so that a failure can be reproduced.
-    let first: UInt64 = 20_260_101
+    let first = TestSeed.number(usual: 20_260_101)
     for seed in first..<first + UInt64(histories) {
       var chance = SplitMix64(seed: seed)
       let history = make(&chance)

@@ -48,8 +48,11 @@ import Testing
     Property().holds("P4") { events, chance in
       let plain = PlainRow(events: events, t: 0)
       let renewals = events.compactMap(\.renewal)
+      // V1's renewal information is about an end that its own list told.
+      let told = events.filter { !$0.isSigned }.flatMap(\.transactions)
       let ends =
-        renewals.compactMap(\.renewalDate) + plain.ids.compactMap { plain.tx($0).expiresDate }
+        renewals.compactMap(\.renewalDate)
+        + (told + plain.ids.map(plain.tx)).compactMap(\.expiresDate)
       // A grace period without a date lasts three days.
       let dates =
         renewals.compactMap(\.gracePeriodExpiresDate) + ends.map { $0 + 3 * TestDate.day }

@@ -49,6 +49,10 @@ import Testing
       let status = plain.st
       // Told again later, a grace period without a date is that of a later end.
       if status == 4, plain.ri?.gracePeriodExpiresDate == nil { return nil }
+      // After a refund, a status of 1 is of a purchase that was not told.
+      let told = events.filter { $0.status == 1 }.map(\.signedDate).max() ?? .max
+      let isRefundedSince = registers.contains { $0.transaction.revocationDate ?? .min > told }
+      if status == 1, isRefundedSince { return nil }
       var refund = FoldEvent(
         seq: 100, uuid: NotificationUUID(high: chance.next(), low: 100),
         notificationType: "REFUND", subtype: nil, signedDate: last + chance.below(9) * TestDate.day,
@@ -122,7 +126,7 @@ import Testing
       let renewal = state.renewal?.renewal
       guard let row = Entitlement(state, at: signed), !row.givesAccess,
         let shown = row.purchase.flatMap({ state.transactions[$0.transactionId] })?.transaction,
-        shown.expiresDate != nil, row.gracePeriodExpiresAt ?? .min <= signed,
+        shown.expiresDate != nil, renewal?.gracePeriodExpiresDate ?? .min <= signed,
         renewal?.renewalDate ?? .min <= signed
       else { continue }
       let isOver = event.notificationType == "EXPIRED"

@@ -69,6 +69,31 @@ import Testing
     }
   }
 
+  /// The newest was upgraded to something unknown: Apple's renewal date is compared with the end of
+  /// no period of its own.
+  @Test func `a renewal date at which a past period ended is no gap`() {
+    let spans = [(0, 30), (30, 60), (90, 120)] as [(Int64, Int64)]
+    let events = spans.enumerated().map { index, days in
+      var transaction = Transaction()
+      transaction.transactionId = "\(1000 + index)"
+      transaction.purchaseDate = days.0 * TestDate.day
+      transaction.expiresDate = days.1 * TestDate.day
+      transaction.revocationDate = index == 2 ? 100 * TestDate.day : nil
+      transaction.transactionReason = index == 1 ? "RENEWAL" : "PURCHASE"
+      transaction.isUpgraded = index == 2
+      transaction.signedDate = (index == 2 ? 130 : days.0) * TestDate.day
+      var renewal = RenewalInfo()
+      renewal.renewalDate = 60 * TestDate.day
+      renewal.signedDate = transaction.signedDate
+      return FoldEvent(
+        seq: Int64(index), uuid: NotificationUUID(high: 1, low: UInt64(index)),
+        notificationType: "DID_RENEW", subtype: nil, signedDate: transaction.signedDate, status: 1,
+        transactions: [transaction], renewal: renewal)
+    }
+    #expect(Self.fault(events, [:]) == nil)
+    #expect(Entitlement(folded(events), at: 130 * TestDate.day)?.hasGap == false)
+  }
+
   private enum Kind: CaseIterable {
     case renewed, early, bought, withoutReason, flips, late
   }

@@ -13,6 +13,7 @@ import AppStore
 /// - each that begins after one of these was charged, or less than a day before it begins, because
 ///   it may have replaced it;
 /// - each that ends when one of these begins or later: it may be what that one renews;
+/// - each that ends at Apple's renewal date, which then is of no period that was not told;
 /// - the first of all, because it tells whether any period has begun.
 ///
 /// Where they do not contain the newest that counts, all are evaluated.
@@ -123,7 +124,8 @@ public struct StreamProgress {
   ///
   /// - Returns: also from which start on all are selected, milliseconds since 1970.
   private func selected() -> (ids: [String], since: Int64) {
-    let ends = state.graces.filter { $0.until > clock }.map(\.periodEnd)
+    let renewals = [state.status?.renewal, state.renewal?.renewal].compactMap { $0?.renewalDate }
+    let ends = renewals + state.graces.filter { $0.until > clock }.map(\.periodEnd)
     var bound = order.last { !$0.isVoid }?.charged ?? .min
     let begun = order[..<order.partitionPoint { $0.start <= clock }]
     bound = min(bound, begun.last { !$0.isVoid }?.charged ?? .max)
