@@ -43,8 +43,9 @@ final class DamagedProjection {
   ) throws {
     let state = try stateBytes(of: row, &generator)
     let checksum = state.withUnsafeBytes {
-      RowSums(row.row).checksum(
-        row.key, row.row.lastEvent?.seq, broken: row.broken, state: $0)
+      RowSums.checksum(
+        RowSums(row.row, row.key).columns, row.key, row.row.lastEvent?.seq, broken: row.broken,
+        state: $0)
     }
     try connection.statement(
       "UPDATE entitlement SET state = ?, checksum = ? WHERE \(Self.selects(row))"

@@ -14,33 +14,15 @@ CREATE TABLE app (
   UNIQUE (bundle_id, environment)
 ) STRICT;
 
--- Each status with access and without: 0 and 5 are active, 3 is expired without access.
--- Not named as a column of a view: a query that reads it directly is told by the name.
-CREATE TABLE row_status (
-  id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL,
-  gives_access INTEGER NOT NULL
-) STRICT;
-
--- What many spans have in common, once for each combination.
+-- What rows are about, once for each combination: what an app sells.
 CREATE TABLE product (
-  id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
   product_id TEXT,
   product_type TEXT,
-  subscription_group_id TEXT,
-  ownership TEXT
+  subscription_group_id TEXT
 ) STRICT;
 
-CREATE INDEX product_by_id ON product (product_id);
-
-CREATE TABLE offer (
-  id INTEGER PRIMARY KEY,
-  type INTEGER NOT NULL,
-  identifier TEXT,
-  discount_type TEXT,
-  period TEXT
-) STRICT;
+CREATE INDEX product_by_id ON product (app_id, product_id);
 
 -- How long non-renewing products last, as configured when the answers were evaluated.
 CREATE TABLE duration (
@@ -51,75 +33,63 @@ CREATE TABLE duration (
 -- What does not depend on time, and the answer as it was evaluated last.
 -- checksum: over the columns that follow it. answer_*: status and product from answer_from_ms until
 -- answer_until_ms (null: for ever); they are derived from the spans and not in the checksum.
--- app_account_token, app_transaction_id: of the last span; others store their own if they differ.
 -- renewed_product_id: of the period that the renewal information is about, if it is not the newest.
 -- lasting_*: what a configured duration applies to. anomaly: 1 if a transaction has values that no
--- purchase has. broken: why a fold failed (promise 9). spans:
--- when each span begins, and its checksum. state: the fold's registers, compressed.
+-- purchase has. broken: why a fold failed (promise 9). state: the fold's registers, compressed.
 CREATE TABLE entitlement (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
   original_transaction_id TEXT NOT NULL,
-  answer_status INTEGER,
-  answer_product INTEGER,
+  answer_status TEXT,
+  answer_product_id TEXT,
   answer_from_ms INTEGER,
   answer_until_ms INTEGER,
   checksum INTEGER NOT NULL,
+  broken TEXT,
+  lasting_product_id TEXT,
+  lasting_from_ms INTEGER,
   event_count INTEGER NOT NULL,
-  last_seq INTEGER,
   last_uuid BLOB,
   last_type TEXT,
   last_subtype TEXT,
   last_signed_date_ms INTEGER,
   auto_renew INTEGER,
   renewal_product_id TEXT,
+  renewed_product_id TEXT,
   grace_period_expires_at_ms INTEGER,
   price_increase INTEGER,
   commitment_auto_renew INTEGER,
   revoked_at_ms INTEGER,
-  lasting_product_id TEXT,
-  lasting_from_ms INTEGER,
-  app_account_token TEXT,
-  app_transaction_id TEXT,
-  broken TEXT,
   anomaly INTEGER NOT NULL,
-  renewed_product_id TEXT,
-  spans BLOB NOT NULL,
+  span_count INTEGER NOT NULL,
+  last_seq INTEGER,
   state BLOB NOT NULL
 ) STRICT;
 
--- One answer, from from_ms (the first: the least integer) until the next span begins.
--- starts_at_ms: null is from_ms. expiry: it expires 0 at expires_at_ms, 1 with the next span, 2 at
--- from_ms. transaction_id: the number that it is the text of, or the text. app_account_token,
--- app_transaction_id: null is that of the entitlement, 0 is none. is_turn: 1 if status, access or
--- product differ from the span before.
+-- One answer, from from_ms (the first: the least integer) until to_ms, when the next span begins.
+-- checksum: over all columns, with the original transaction id. expiry: it expires 0 at
+-- expires_at_ms, 1 with the next span, 2 at from_ms. is_turn: 1 if status, access or product differ
+-- from the span before. What follows is the transaction that covers it, or null.
 CREATE TABLE entitlement_span (
   entitlement_id INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
   from_ms INTEGER NOT NULL,
-  status INTEGER NOT NULL,
-  product INTEGER NOT NULL,
-  transaction_id ANY,
-  starts_at_ms INTEGER,
+  to_ms INTEGER,
+  status TEXT NOT NULL,
+  gives_access INTEGER NOT NULL,
+  product_id TEXT,
   expiry INTEGER NOT NULL,
   expires_at_ms INTEGER,
   gap INTEGER NOT NULL,
-  price_milliunits INTEGER,
-  currency TEXT,
-  offer INTEGER,
-  app_account_token ANY,
-  app_transaction_id ANY,
-  commitment_period INTEGER,
-  commitment_periods INTEGER,
-  commitment_ends_at_ms INTEGER,
   is_turn INTEGER NOT NULL,
+  {purchase}
   PRIMARY KEY (entitlement_id, from_ms)
 ) STRICT, WITHOUT ROWID;
 
 -- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId.
--- value: the number or the UUID (16 bytes) that it is the text of, or the text.
 CREATE TABLE token (
   kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 3),
-  value ANY NOT NULL,
+  value TEXT NOT NULL,
   entitlement_id INTEGER NOT NULL,
   PRIMARY KEY (kind, value, entitlement_id)
 ) STRICT, WITHOUT ROWID;
@@ -145,9 +115,7 @@ CREATE VIEW span AS
 SELECT s.*, CASE s.expiry WHEN 0 THEN s.expires_at_ms WHEN 2 THEN s.from_ms ELSE (
     SELECT iif(n.expiry = 2, n.from_ms, n.expires_at_ms) FROM entitlement_span n
     WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms AND n.expiry <> 1
-    ORDER BY n.from_ms LIMIT 1) END AS paid_through_ms,
-  (SELECT min(n.from_ms) FROM entitlement_span n
-    WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms) AS to_ms
+    ORDER BY n.from_ms LIMIT 1) END AS paid_through_ms
 FROM entitlement_span s;
 
 -- succeeded_by: the successor that names it last, unless following successors from there leads back
@@ -156,21 +124,18 @@ CREATE VIEW entitlement_v1 AS
 WITH clock AS MATERIALIZED (
   SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
 )
-SELECT a.environment, a.bundle_id, e.original_transaction_id,
-  CAST(s.transaction_id AS TEXT) AS transaction_id, p.product_id, p.product_type, p.ownership,
-  t.name AS status, t.gives_access,
-  iif(s.transaction_id IS NULL, NULL, coalesce(s.starts_at_ms, s.from_ms)) AS starts_at_ms,
+SELECT a.environment, a.bundle_id, e.original_transaction_id, s.transaction_id, s.product_id,
+  s.product_type, s.ownership,
+  iif(s.status = 'active' AND e.lasting_from_ms + d.milliseconds <= clock.now, 'expired', s.status)
+    AS status,
+  iif(s.status = 'active' AND e.lasting_from_ms + d.milliseconds <= clock.now, 0, s.gives_access)
+    AS gives_access, s.starts_at_ms,
   coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms,
   e.grace_period_expires_at_ms, e.revoked_at_ms, e.auto_renew,
-  CASE WHEN e.auto_renew AND e.renewal_product_id IS NOT coalesce(e.renewed_product_id, p.product_id)
+  CASE WHEN e.auto_renew AND e.renewal_product_id IS NOT coalesce(e.renewed_product_id, s.product_id)
     THEN e.renewal_product_id END AS pending_product_id,
-  s.gap,
-  CASE typeof(s.app_account_token) WHEN 'null' THEN iif(s.transaction_id IS NULL, NULL,
-    e.app_account_token) WHEN 'text' THEN s.app_account_token END AS app_account_token,
-  CASE typeof(s.app_transaction_id) WHEN 'null' THEN iif(s.transaction_id IS NULL, NULL,
-    e.app_transaction_id) WHEN 'text' THEN s.app_transaction_id END AS app_transaction_id,
-  p.subscription_group_id, o.type AS offer_type, o.identifier AS offer_identifier,
-  o.discount_type AS offer_discount_type, o.period AS offer_period, s.price_milliunits, s.currency,
+  s.gap, s.app_account_token, s.app_transaction_id, s.subscription_group_id, s.offer_type,
+  s.offer_identifier, s.offer_discount_type, s.offer_period, s.price_milliunits, s.currency,
   CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END AS price_increase,
   s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
   iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew) AS commitment_auto_renew,
@@ -200,38 +165,29 @@ FROM clock CROSS JOIN entitlement e
     SELECT max(n.from_ms) FROM entitlement_span n
     WHERE n.entitlement_id = e.id AND n.from_ms <= clock.now)
   JOIN app a ON a.id = e.app_id
-  JOIN product p ON p.id = s.product
-  LEFT JOIN duration d ON d.product_id = e.lasting_product_id
-  JOIN row_status t ON t.id =
-    iif(s.status IN (0, 5) AND e.lasting_from_ms + d.milliseconds <= clock.now, 3, s.status)
-  LEFT JOIN offer o ON o.id = s.offer;
+  LEFT JOIN duration d ON d.product_id = e.lasting_product_id;
 
 -- A span that a configured duration ends within is two: before that end, and after it.
 CREATE VIEW entitlement_span_v1 AS
 SELECT a.environment, a.bundle_id, e.original_transaction_id,
   nullif(s.from_ms, -9223372036854775808) AS from_ms,
-  CASE WHEN s.status IN (0, 5) AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
+  CASE WHEN s.status = 'active' AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
       d.milliseconds IS NOT NULL)
     THEN e.lasting_from_ms + d.milliseconds ELSE s.to_ms END AS to_ms,
-  t.name AS status, t.gives_access, CAST(s.transaction_id AS TEXT) AS transaction_id, p.product_id,
+  s.status, s.gives_access, s.transaction_id, s.product_id,
   coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms, s.gap
 FROM entitlement e
   JOIN span s ON s.entitlement_id = e.id
   JOIN app a ON a.id = e.app_id
-  JOIN product p ON p.id = s.product
-  JOIN row_status t ON t.id = s.status
   LEFT JOIN duration d ON d.product_id = e.lasting_product_id
-WHERE s.status NOT IN (0, 5) OR d.milliseconds IS NULL
+WHERE s.status <> 'active' OR d.milliseconds IS NULL
   OR s.from_ms < e.lasting_from_ms + d.milliseconds
 UNION ALL
 SELECT a.environment, a.bundle_id, e.original_transaction_id,
   nullif(max(s.from_ms, e.lasting_from_ms + d.milliseconds), -9223372036854775808), s.to_ms,
-  t.name, t.gives_access, CAST(s.transaction_id AS TEXT), p.product_id,
-  e.lasting_from_ms + d.milliseconds, s.gap
+  'expired', 0, s.transaction_id, s.product_id, e.lasting_from_ms + d.milliseconds, s.gap
 FROM entitlement e
   JOIN duration d ON d.product_id = e.lasting_product_id
-  JOIN span s ON s.entitlement_id = e.id AND s.status IN (0, 5)
+  JOIN span s ON s.entitlement_id = e.id AND s.status = 'active'
     AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds, 1)
-  JOIN app a ON a.id = e.app_id
-  JOIN product p ON p.id = s.product
-  JOIN row_status t ON t.id = 3;
+  JOIN app a ON a.id = e.app_id;

@@ -73,6 +73,58 @@ public struct Purchase: Sendable, Equatable {
   }
 }
 
+/// Receives each value of a purchase by the name of its column, and by reference: writes it
+/// somewhere, or fills it.
+public protocol PurchaseVisitor {
+  mutating func text(_ column: String, _ value: inout String?)
+  mutating func integer(_ column: String, _ value: inout Int64?)
+}
+
+extension Purchase {
+  /// Visits every value: the only list of what a projection stores of a purchase.
+  public mutating func visit(_ visitor: inout some PurchaseVisitor) {
+    var (id, starts) = (Optional(transactionId), Optional(startsAt))
+    visitor.text("transaction_id", &id)
+    visitor.text("product_type", &productType)
+    visitor.text("ownership", &ownership)
+    visitor.integer("starts_at_ms", &starts)
+    (transactionId, startsAt) = (id ?? "", starts ?? 0)
+    visitor.text("app_account_token", &appAccountToken)
+    visitor.text("app_transaction_id", &appTransactionId)
+    visitor.text("subscription_group_id", &subscriptionGroupId)
+    visitOffer(&visitor)
+    var (milliunits, currency) = (price?.milliunits, price?.currency)
+    visitor.integer("price_milliunits", &milliunits)
+    visitor.text("currency", &currency)
+    price = milliunits.map { Price(milliunits: $0, currency: currency) }
+    visitCommitment(&visitor)
+  }
+
+  private mutating func visitOffer(_ visitor: inout some PurchaseVisitor) {
+    var (type, identifier) = (offer?.type, offer?.identifier)
+    var (discountType, period) = (offer?.discountType, offer?.period)
+    visitor.integer("offer_type", &type)
+    visitor.text("offer_identifier", &identifier)
+    visitor.text("offer_discount_type", &discountType)
+    visitor.text("offer_period", &period)
+    offer = type.map {
+      Offer(type: $0, identifier: identifier, discountType: discountType, period: period)
+    }
+  }
+
+  private mutating func visitCommitment(_ visitor: inout some PurchaseVisitor) {
+    var (period, periods) = (commitment?.billingPeriodNumber, commitment?.totalBillingPeriods)
+    var end = commitment?.commitmentExpiresDate
+    visitor.integer("commitment_period", &period)
+    visitor.integer("commitment_periods", &periods)
+    visitor.integer("commitment_ends_at_ms", &end)
+    commitment = period.map {
+      Transaction.Commitment(
+        billingPeriodNumber: $0, totalBillingPeriods: periods ?? 0, commitmentExpiresDate: end)
+    }
+  }
+}
+
 extension Purchase.Price {
   /// Nil if the transaction does not say what was paid.
   init?(_ transaction: Transaction) {

@@ -2,7 +2,7 @@
 ///
 /// Eight bytes at a time are mixed by a multiplication to 128 bits whose halves are combined, as
 /// wyhash and rapidhash do. Its values are stored in projections: a change is another schema.
-public struct Checksum: Sendable {
+public struct Checksum: Sendable, Equatable {
   private var state: UInt64 = 0x9E37_79B9_7F4A_7C15
 
   public init() {}

@@ -1,6 +1,5 @@
 public import AppStore
 public import Entitlements
-import Migrations
 public import Platform
 
 /// Writes one projection: entitlement rows folded from the journal. One per file, on one thread.
@@ -67,14 +66,8 @@ public final class Projection {
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
     try connection.execute("PRAGMA application_id=\(ProjectionFile.applicationId)")
     try connection.atomically { () throws(LedgerError) in
-      try connection.execute(String(decoding: Migrations.projection, as: UTF8.self))
+      try connection.execute(ProjectionFile.tables)
       try connection.execute("PRAGMA user_version=\(ProjectionFile.schema)")
-      for stored in StoredStatus.all {
-        try connection.statement(
-          "INSERT INTO row_status (id, name, gives_access) VALUES (?, ?, ?)"
-        ).bind(1, stored.id).bind(2, stored.status.rawValue)
-          .bind(3, stored.givesAccess ? 1 : 0).run()
-      }
       // A build makes them at its end.
       if build == nil { try connection.execute(ProjectionFile.answerIndexes) }
       let meta = Meta(connection: connection)
@@ -139,12 +132,12 @@ public final class Projection {
     guard let bytes = packer.unpack(found.state),
       let state = StreamState(decoding: bytes, lastSeq: last?.seq)
     else { throw .corrupt("the state of a row") }
+    let sums = RowSums(found.columns, try reading.spanSums(of: found.id))
     return StoredStream(
       state: state, broken: found.projected.broken,
       reference: RowReference(
         id: found.id, ids: FoldedStream.ids(state), predecessors: state.predecessors,
-        share: SetDigest(key: key, content: found.sums.content, state: bytes),
-        spans: found.sums.spans))
+        share: SetDigest(key: key, content: sums.content, state: bytes), spans: sums.spans))
   }
 
   private static let selectByKey =
@@ -196,7 +189,7 @@ public final class Projection {
       FROM token t JOIN entitlement e ON e.id = t.entitlement_id WHERE t.kind = 3
       """
     ).forEach { (row) throws(LedgerError) in
-      body(StreamKey(try reading.values.app(row.int(0)), row.text(1)), row.id(2))
+      body(StreamKey(try reading.values.app(row.int(0)), row.text(1)), row.text(2))
       return true
     }
   }

@@ -1,4 +1,5 @@
 import Entitlements
+import Migrations
 public import Platform
 
 /// Operations on the files of projections. Functions that change files are only called under the
@@ -6,14 +7,17 @@ public import Platform
 public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
-  static let schema = 11
+  static let schema = 12
   /// The schema of fold version 2, which is read to be compared with, and for nothing else.
   static let comparedSchema = 10
+  /// The tables and views of an empty projection.
+  static let tables = String(decoding: Migrations.projection, as: UTF8.self)
+    .split(separator: "{purchase}", maxSplits: 1).joined(separator: RowLayout.purchaseColumns)
   /// Finds rows by their present answer, and what time alone changes by its time. A build makes
   /// these at its end, from sorted keys.
   static let answerIndexes = """
     CREATE INDEX entitlement_answer
-      ON entitlement (answer_product, answer_status, original_transaction_id);
+      ON entitlement (app_id, answer_product_id, answer_status, original_transaction_id);
     CREATE INDEX entitlement_until ON entitlement (answer_until_ms)
       WHERE answer_until_ms IS NOT NULL;
     CREATE INDEX entitlement_span_turn ON entitlement_span (from_ms) WHERE is_turn;

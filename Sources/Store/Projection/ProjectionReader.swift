@@ -34,7 +34,7 @@ public final class ProjectionReader {
     return ProjectionReader(connection, isCompared ? .compared : .own)
   }
 
-  private init(_ connection: SQLiteConnection, _ layout: RowReading.Layout) {
+  private init(_ connection: SQLiteConnection, _ layout: RowLayout) {
     self.connection = connection
     reading = RowReading(connection, layout)
   }
@@ -64,7 +64,7 @@ public final class ProjectionReader {
           environment: Environment(rawValue: $0), bundleId: row.text(3),
           originalTransactionId: row.text(4))
       }
-      body(Int(row.int(0)) - 1, row.id(1), key)
+      body(Int(row.int(0)) - 1, row.text(1), key)
       return true
     }
   }
@@ -192,14 +192,14 @@ public final class ProjectionReader {
         WHERE e.app_id = ?1
         AND e.id IN (SELECT entitlement_id FROM token WHERE kind = 3 AND value = ?2) LIMIT ?3
         """
-    ).bind(1, app).bind(2, id: key.originalTransactionId).bind(3, Self.maximumSuccessors)
+    ).bind(1, app).bind(2, key.originalTransactionId).bind(3, Self.maximumSuccessors)
       .all(stream)
   }
 
   /// Whether a row has named this id as its predecessor.
   func isPredecessor(_ id: String) throws(LedgerError) -> Bool {
     try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
-      .bind(1, id: id).first { _ in true } ?? false
+      .bind(1, id).first { _ in true } ?? false
   }
 
   /// The kinds of ids that rows can be found by, as the table `token` numbers them.
@@ -223,7 +223,7 @@ public final class ProjectionReader {
         ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?6
         """
     ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
-      .bind(3, key?.bundleId ?? "").bind(4, kind.rawValue).bind(5, id: value).bind(6, Int64(limit))
+      .bind(3, key?.bundleId ?? "").bind(4, kind.rawValue).bind(5, value).bind(6, Int64(limit))
       .all(row(spans))
   }
 
@@ -240,18 +240,20 @@ public final class ProjectionReader {
   ) throws(LedgerError) -> [ProjectedRow] {
     var ids = try connection.statement(
       "SELECT entitlement_id FROM token WHERE kind = ? AND value = ? LIMIT ?"
-    ).bind(1, kind.rawValue).bind(2, id: value).bind(3, Int64(limit)).all { $0.int(0) }
+    ).bind(1, kind.rawValue).bind(2, value).bind(3, Int64(limit)).all { $0.int(0) }
     if ids.count == limit {
       ids = []
       try connection.statement(
         """
         SELECT e.id, a.bundle_id FROM token t JOIN entitlement e ON e.id = t.entitlement_id
-          JOIN app a ON a.id = e.app_id LEFT JOIN product p ON p.id = e.answer_product
+          JOIN app a ON a.id = e.app_id
         WHERE t.kind = ?1 AND t.value = ?2
         AND a.environment = ?3 AND (?4 IS NULL OR a.bundle_id = ?4)
-        ORDER BY p.product_type IS 'Consumable', e.original_transaction_id, a.bundle_id
+        ORDER BY EXISTS (
+          SELECT 1 FROM product p WHERE p.app_id = e.app_id AND p.product_id IS e.answer_product_id
+          AND p.product_type = 'Consumable'), e.original_transaction_id, a.bundle_id
         """
-      ).bind(1, kind.rawValue).bind(2, id: value).bind(3, environment.rawValue).bind(4, bundleId)
+      ).bind(1, kind.rawValue).bind(2, value).bind(3, environment.rawValue).bind(4, bundleId)
         .forEach { row in
           if covers(row.text(1)) { ids.append(row.int(0)) }
           return ids.count < limit
@@ -332,7 +334,7 @@ public final class ProjectionReader {
   /// Far more than Apple makes: it moves a subscription to another id once or twice.
   private static let maximumSuccessors: Int64 = 100
 
-  static let select = "SELECT \(RowReading.Layout.own.columns) FROM entitlement e\n"
+  static let select = "SELECT \(RowLayout.own.columns) FROM entitlement e\n"
   // Not put together for each row, so that a statement is found by the address of its text.
   static let byId = select + "WHERE e.id = ?"
   private static let byOriginalTransactionId = select + "WHERE e.original_transaction_id = ?"
@@ -350,7 +352,7 @@ public final class ProjectionReader {
 
   /// A stored row with its state.
   func unpacked(_ stored: RowReading.Stored) throws(LedgerError) -> FoldedStream {
-    guard reading.layout.hasState else { return FoldedStream(withoutState: stored.projected) }
+    guard reading.layout.isChecked else { return FoldedStream(withoutState: stored.projected) }
     guard let state = packer.unpack(stored.state),
       let stream = FoldedStream(stored.projected, state: state)
     else { throw .corrupt("the state of a row") }

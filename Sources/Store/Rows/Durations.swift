@@ -49,7 +49,7 @@ extension Projection {
     let connection = try connection()
     let due = try connection.statement(
       """
-      SELECT \(RowReading.Layout.own.columns) FROM entitlement e
+      SELECT \(RowLayout.own.columns) FROM entitlement e
       WHERE e.answer_until_ms <= ? ORDER BY e.answer_until_ms LIMIT ?
       """
     ).bind(1, now).bind(2, Int64(limit)).all { (row) throws(LedgerError) in
@@ -59,11 +59,12 @@ extension Projection {
     try atomically { (connection, _) throws(LedgerError) in
       evaluatedAt = max(evaluatedAt, now)
       for row in due {
-        let answer = try answer(of: row.projected.row, row.app, at: now)
+        let answer = answer(of: row.projected.row, at: now)
         try connection.statement(
           """
-          UPDATE entitlement SET (answer_status, answer_product, answer_from_ms, answer_until_ms) =
-            (?, ?, ?, ?) WHERE id = ?
+          UPDATE entitlement
+          SET (answer_status, answer_product_id, answer_from_ms, answer_until_ms) = (?, ?, ?, ?)
+          WHERE id = ?
           """
         ).bind(1, answer?.status).bind(2, answer?.product).bind(3, answer?.from)
           .bind(4, answer?.until).bind(5, row.id).run()

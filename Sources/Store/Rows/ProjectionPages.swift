@@ -102,8 +102,8 @@ extension ProjectionReader {
     }.map { Candidate($0.projected.key, $0.id) }
     for (app, id) in try apps() where filter.covers(app.environment, app.bundleId) {
       for product in try products(filter.productId, of: id) {
-        for stored in StoredStatus.all where filter.wants(stored.status) {
-          found += try candidates(product, stored.id, app, after: key, limit + due.count)
+        for status in Entitlement.Status.allCases where filter.wants(status) {
+          found += try candidates(id, product, status, app, after: key, limit + due.count)
             .filter { !dueIds.contains($0.id) }
         }
       }
@@ -120,20 +120,22 @@ extension ProjectionReader {
 
   /// Read from the index alone: there may be as many for each product as are wanted in all.
   private func candidates(
-    _ product: Int64, _ status: Int64, _ app: AppKey, after key: StreamKey?,
-    _ limit: Int
+    _ appId: Int64, _ product: String?, _ status: Entitlement.Status, _ app: AppKey,
+    after key: StreamKey?, _ limit: Int
   ) throws(LedgerError) -> [Candidate] {
     // Of two rows with one original transaction id the app decides which comes first.
     let isAfter = key.map { $0 < StreamKey(app, $0.originalTransactionId) } ?? true
     return try connection.statement(
       """
       SELECT original_transaction_id, id FROM entitlement INDEXED BY entitlement_answer
-      WHERE answer_product = ? AND answer_status = ?
+      WHERE app_id = ? AND answer_product_id IS ? AND answer_status = ?
       AND original_transaction_id \(isAfter ? ">=" : ">") ?
       ORDER BY original_transaction_id LIMIT ?
       """
-    ).bind(1, product).bind(2, status).bind(3, key?.originalTransactionId ?? "")
-      .bind(4, Int64(limit)).all { (StreamKey(app, $0.text(0)), $0.int(1)) }
+    ).bind(1, appId).bind(2, product).bind(3, status.rawValue)
+      .bind(4, key?.originalTransactionId ?? "").bind(5, Int64(limit)).all {
+        (StreamKey(app, $0.text(0)), $0.int(1))
+      }
   }
 
   private func apps() throws(LedgerError) -> [(AppKey, Int64)] {
@@ -142,11 +144,11 @@ extension ProjectionReader {
     }
   }
 
-  /// Those of an app that have this product id; of all if it is nil.
-  private func products(_ productId: String?, of app: Int64) throws(LedgerError) -> [Int64] {
-    try connection.statement(
-      "SELECT id FROM product WHERE app_id = ?1 AND (product_id = ?2 OR ?2 IS NULL)"
-    ).bind(1, app).bind(2, productId).all { $0.int(0) }
+  /// The products of an app; this one alone unless it is nil.
+  private func products(_ productId: String?, of app: Int64) throws(LedgerError) -> [String?] {
+    if let productId { return [productId] }
+    return try connection.statement("SELECT DISTINCT product_id FROM product WHERE app_id = ?")
+      .bind(1, app).all { $0.optionalText(0) }
   }
 
   /// The rows whose answer has changed since it was evaluated.
@@ -203,12 +205,12 @@ extension ProjectionReader {
     if !isEvaluated { statement.bind(1, now) }
     try statement.forEach { (row) throws(LedgerError) in
       let app = try reading.values.app(row.int(0))
-      counts.add(StreamKey(app, ""), StoredStatus.with(id: row.int(1))?.status, row.int(2))
+      counts.add(StreamKey(app, ""), Entitlement.Status(rawValue: row.text(1)), row.int(2))
       return true
     }
     for row in isEvaluated ? try due(at: now) : [] {
       let key = row.projected.key
-      counts.add(key, row.answer.flatMap { StoredStatus.with(id: $0.status)?.status }, -1)
+      counts.add(key, row.answer.flatMap { Entitlement.Status(rawValue: $0.status) }, -1)
       let answer = row.projected.row.current(at: now, durations: durations)
       counts.add(key, answer?.status, 1)
     }
@@ -226,17 +228,15 @@ extension ProjectionReader {
   }
 
   private static let present = """
-    SELECT p.app_id, e.answer_status, sum(e.number) FROM (
-      SELECT answer_product, answer_status, count(*) AS number
-      FROM entitlement INDEXED BY entitlement_answer WHERE answer_product IS NOT NULL
-      GROUP BY 1, 2
-    ) e JOIN product p ON p.id = e.answer_product GROUP BY 1, 2
+    SELECT app_id, answer_status, count(*) FROM entitlement INDEXED BY entitlement_answer
+    WHERE answer_status IS NOT NULL GROUP BY 1, 2
     """
 
   /// The same from the spans.
   private static let evaluated = """
     SELECT e.app_id,
-      iif(s.status IN (0, 5) AND e.lasting_from_ms + d.milliseconds <= ?1, 3, s.status) AS status,
+      iif(s.status = 'active' AND e.lasting_from_ms + d.milliseconds <= ?1, 'expired', s.status)
+        AS status,
       count(*)
     FROM entitlement e JOIN entitlement_span s ON s.entitlement_id = e.id AND s.from_ms = (
         SELECT max(n.from_ms) FROM entitlement_span n

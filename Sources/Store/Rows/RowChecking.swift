@@ -15,20 +15,14 @@ extension ProjectionReader {
     let id = stored.id
     if let answer = stored.answer {
       try check(answer, of: stored, stream)
-      try require(
-        "INDEXED BY entitlement_answer WHERE answer_product = ?1 AND answer_status = ?2",
-        answer.product, answer.status, stored)
-      if let until = answer.until {
-        try require(
-          "INDEXED BY entitlement_until WHERE answer_until_ms = ?1 AND ?2 = 0", until, 0, stored)
-      }
+      try checkIndexes(of: answer, stored)
     }
     try checkTurns(of: stored)
     for (index, values) in stream.ids.enumerated() {
       for value in values {
         let isFound = try connection.statement(
           "SELECT 1 FROM token WHERE kind = ? AND value = ? AND entitlement_id = ?"
-        ).bind(1, Int64(index + 1)).bind(2, id: value).bind(3, id).first { _ in true }
+        ).bind(1, Int64(index + 1)).bind(2, value).bind(3, id).first { _ in true }
         guard isFound == true else { throw .corrupt("an id of a row is missing") }
       }
     }
@@ -43,8 +37,8 @@ extension ProjectionReader {
     guard answer.until.map({ $0 > answer.from }) ?? true else { return }
     let durations = try Durations.read(connection)
     guard let current = stream.row.current(at: answer.from, durations: durations),
-      StoredStatus.id(of: current.status, givesAccess: current.givesAccess) == answer.status,
-      current.until == answer.until
+      current.status.rawValue == answer.status, current.until == answer.until,
+      ByteSearch.areEqual(stream.row.spans[current.span].productId, answer.product)
     else { throw .corrupt("the present answer of a row") }
   }
 
@@ -79,14 +73,25 @@ extension ProjectionReader {
     }
   }
 
-  private func require(
-    _ condition: String, _ one: Int64, _ other: Int64, _ row: RowReading.Stored
+  private func checkIndexes(
+    of answer: RowReading.Answer, _ row: RowReading.Stored
   ) throws(LedgerError) {
-    let isFound = try connection.statement(
-      "SELECT 1 FROM entitlement \(condition) AND original_transaction_id = ?3 AND id = ?4"
-    ).bind(1, one).bind(2, other).bind(3, row.projected.key.originalTransactionId).bind(4, row.id)
-      .first { _ in true }
-    guard isFound == true else { throw .corrupt("an index lacks a row") }
+    let byAnswer = try connection.statement(
+      """
+      SELECT 1 FROM entitlement INDEXED BY entitlement_answer WHERE app_id = ?
+      AND answer_product_id IS ? AND answer_status = ? AND original_transaction_id = ? AND id = ?
+      """
+    ).bind(1, row.app).bind(2, answer.product).bind(3, answer.status)
+      .bind(4, row.projected.key.originalTransactionId).bind(5, row.id).first { _ in true }
+    let byTime = try answer.until.map { (until) throws(LedgerError) in
+      try connection.statement(
+        """
+        SELECT 1 FROM entitlement INDEXED BY entitlement_until
+        WHERE answer_until_ms = ? AND id = ?
+        """
+      ).bind(1, until).bind(2, row.id).first { _ in true } ?? false
+    }
+    guard byAnswer == true, byTime ?? true else { throw .corrupt("an index lacks a row") }
   }
 
   private func stored(

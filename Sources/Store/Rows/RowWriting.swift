@@ -21,7 +21,7 @@ extension Projection {
       throw .corrupt("the app of a row is missing")
     }
     evaluatedAt = max(evaluatedAt, now)
-    let answer = try answer(of: projected.row, app, at: now)
+    let answer = answer(of: projected.row, at: now)
     let id = try writeRow(packed, app, answer, over: reference, connection)
     try writeSpans(of: id, packed, app, replacing: reference?.spans ?? [], connection)
     let hasSameIds = (reference?.ids ?? [[], [], []]).elementsEqual(packed.ids) {
@@ -45,13 +45,10 @@ extension Projection {
   }
 
   /// What a row answers at a time, as columns; nil if it has no span.
-  func answer(
-    of row: EntitlementRow, _ app: Int64, at time: Int64
-  ) throws(LedgerError) -> RowReading.Answer? {
+  func answer(of row: EntitlementRow, at time: Int64) -> RowReading.Answer? {
     guard let current = row.current(at: time, durations: durations) else { return nil }
     return RowReading.Answer(
-      status: StoredStatus.id(of: current.status, givesAccess: current.givesAccess),
-      product: try reading.values.id(of: row.product(of: current.span), app: app),
+      status: current.status.rawValue, product: row.spans[current.span].productId,
       from: current.from, until: current.until)
   }
 
@@ -63,11 +60,11 @@ extension Projection {
       let (projected, statement) = (packed.projected, try connection.statement(sql))
       statement.bind(1, reference?.id).bind(2, app).bind(3, projected.key.originalTransactionId)
         .bind(4, answer?.status).bind(5, answer?.product).bind(6, projected.broken)
-      var binder = ColumnBinder(statement: statement, index: 7)
-      projected.row.visitColumns(projected.row.lastIds, &binder)
-      try statement.bind(24, answer?.from).bind(25, answer?.until).bind(26, packed.checksum)
-        .bind(27, projected.row.lastEvent?.seq).bind(28, packed.state)
-        .bind(29, packed.sums.encodedSpans).run()
+        .bind(7, answer?.from).bind(8, answer?.until).bind(9, packed.checksum)
+        .bind(10, projected.row.lastEvent?.seq).bind(11, packed.state)
+      var binder = ColumnBinder(statement: statement, index: 12)
+      projected.row.visitColumns(&binder)
+      try statement.run()
       return connection.changes == 1
     }
     guard let reference else {
@@ -81,11 +78,11 @@ extension Projection {
   }
 
   private static let names = """
-    id, app_id, original_transaction_id, answer_status, answer_product, broken, lasting_product_id,
-    lasting_from_ms, event_count, last_uuid, last_type, last_subtype, last_signed_date_ms,
-    auto_renew, renewal_product_id, grace_period_expires_at_ms, price_increase,
-    commitment_auto_renew, revoked_at_ms, app_account_token, app_transaction_id, anomaly,
-    renewed_product_id, answer_from_ms, answer_until_ms, checksum, last_seq, state, spans
+    id, app_id, original_transaction_id, answer_status, answer_product_id, broken, answer_from_ms,
+    answer_until_ms, checksum, last_seq, state, lasting_product_id, lasting_from_ms, event_count,
+    last_uuid, last_type, last_subtype, last_signed_date_ms, auto_renew, renewal_product_id,
+    renewed_product_id, grace_period_expires_at_ms, price_increase, commitment_auto_renew,
+    revoked_at_ms, anomaly, span_count
     """.split { $0 == "," || $0.isWhitespace }
 
   private static let insert = """
@@ -102,8 +99,8 @@ extension Projection {
   /// Changes no row unless its columns that most indexes are of stay as they are, as they mostly
   /// do. SQLite rewrites the index of every column that is set, even to the same value.
   private static let updateSame = """
-    UPDATE entitlement SET \(sets(7...)) WHERE id = ?1 AND app_id = ?2
-    AND original_transaction_id = ?3 AND \(names[3..<7].enumerated()
+    UPDATE entitlement SET \(sets(6...)) WHERE id = ?1 AND app_id = ?2
+    AND original_transaction_id = ?3 AND \(names[3..<6].enumerated()
       .map { "\($1) IS ?\($0 + 4)" }.joined(separator: " AND "))
     """
 
@@ -121,7 +118,6 @@ extension Projection {
     _ connection: SQLiteConnection
   ) throws(LedgerError) {
     let (row, spans) = (packed.projected.row, packed.sums.spans)
-    let ids = row.lastIds
     var old = before[...]
     for (index, span) in spans.enumerated() {
       while let first = old.first, first.from < span.from {
@@ -134,10 +130,17 @@ extension Projection {
         if first.sum == span.sum { continue }
         isNew = false
       }
-      if isNew, try write(index, of: row, ids, id, app, Self.insertSpan, connection) { continue }
-      // It was there. In a damaged file a span may stand where there was none: the checksum of the
-      // row is new then.
-      _ = try write(index, of: row, ids, id, app, Self.replaceSpan, connection)
+      try reading.values.addProduct(of: index, of: row, app: app)
+      func write(_ sql: String) throws(LedgerError) -> Bool {
+        let statement = try connection.statement(sql)
+        var binder = ColumnBinder(statement: statement, index: 3)
+        row.visitSpan(index, &binder)
+        try statement.bind(1, id).bind(2, span.sum).run()
+        return connection.changes == 1
+      }
+      if isNew, try write(Self.insertSpan) { continue }
+      // It was there. In a damaged file a span may stand where there was none.
+      _ = try write(Self.replaceSpan)
     }
     for span in old { try delete(span, of: id, connection) }
   }
@@ -150,32 +153,17 @@ extension Projection {
     ).bind(1, id).bind(2, span.from).run()
   }
 
-  /// Returns whether it was written: `insertSpan` writes none that is there.
-  private func write(
-    _ span: Int, of row: EntitlementRow, _ ids: EntitlementRow.LastIds, _ id: Int64, _ app: Int64,
-    _ sql: String, _ connection: SQLiteConnection
-  ) throws(LedgerError) -> Bool {
-    let product = try reading.values.id(of: row.product(of: span), app: app)
-    let offer = try row.spans[span].purchase.flatMap { row.purchases[$0].offer }
-      .map { (offer) throws(LedgerError) in try reading.values.id(of: offer) }
-    let statement = try connection.statement(sql)
-    var binder = ColumnBinder(statement: statement, index: 2)
-    row.visitSpan(span, ids, product: product, offer: offer, &binder)
-    try statement.bind(1, id).run()
-    return connection.changes == 1
-  }
-
   /// Less work than `replaceSpan`, in which SQLite prepares for a conflict.
   private static let insertSpan = "INSERT OR IGNORE " + spanValues
   private static let replaceSpan = "REPLACE " + spanValues
 
-  private static let spanValues = """
-    INTO entitlement_span (entitlement_id, from_ms, status, product, expiry, expires_at_ms, gap,
-      transaction_id, starts_at_ms, price_milliunits, currency, offer, app_account_token,
-      app_transaction_id, commitment_period, commitment_periods, commitment_ends_at_ms, is_turn)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-      ?18)
-    """
+  private static let spanValues: String = {
+    let names = ["entitlement_id"] + RowLayout.spanNames
+    return """
+      INTO entitlement_span (\(names.joined(separator: ", ")))
+      VALUES (\(names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))
+      """
+  }()
 
   // MARK: Ids that rows are found by
 
@@ -186,14 +174,14 @@ extension Projection {
       for value in list where !new[index].contains(where: { ByteSearch.areEqual($0, value) }) {
         try connection.statement(
           "DELETE FROM token WHERE kind = ? AND value = ? AND entitlement_id = ?"
-        ).bind(1, Int64(index + 1)).bind(2, id: value).bind(3, id).run()
+        ).bind(1, Int64(index + 1)).bind(2, value).bind(3, id).run()
       }
     }
     for (index, list) in new.enumerated() {
       for value in list {
         try connection.statement(
           "INSERT OR IGNORE INTO token (kind, value, entitlement_id) VALUES (?, ?, ?)"
-        ).bind(1, Int64(index + 1)).bind(2, id: value).bind(3, id).run()
+        ).bind(1, Int64(index + 1)).bind(2, value).bind(3, id).run()
       }
     }
   }

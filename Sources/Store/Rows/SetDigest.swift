@@ -45,7 +45,8 @@ public struct SetDigest: Sendable, Equatable {
 
   /// Adds a row.
   public mutating func add(_ stream: FoldedStream) {
-    add(Self(key: stream.key, content: RowSums(stream.row).content, state: stream.state))
+    add(
+      Self(key: stream.key, content: RowSums(stream.row, stream.key).content, state: stream.state))
   }
 
   /// Adds an element that is given as bytes, for sets of other things than rows.

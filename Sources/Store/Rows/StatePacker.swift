@@ -11,12 +11,13 @@ public final class StatePacker {
   /// Prepares a stream for `Projection.write`.
   public func pack(_ stream: FoldedStream) -> PackedStream {
     let state = pack(stream.state)
-    let sums = RowSums(stream.row)
+    let sums = RowSums(stream.row, stream.key)
     return PackedStream(
       projected: stream.projected, ids: stream.ids, predecessors: stream.predecessors,
       state: state, sums: sums,
       checksum: state.withUnsafeBytes {
-        sums.checksum(stream.key, stream.row.lastEvent?.seq, broken: stream.broken, state: $0)
+        RowSums.checksum(
+          sums.columns, stream.key, stream.row.lastEvent?.seq, broken: stream.broken, state: $0)
       },
       share: SetDigest(key: stream.key, content: sums.content, state: stream.state))
   }

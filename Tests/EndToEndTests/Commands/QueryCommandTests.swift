@@ -48,7 +48,7 @@ import Testing
       "SELECT s.status FROM entitlement_span_v1 s JOIN entitlement_v1 e "
         + "USING (environment, bundle_id, original_transaction_id)")
     #expect(result.code == 0 && result.output.hasPrefix("status\n"), "\(result)")
-    let direct = try installation.run("query", "SELECT name FROM row_status")
+    let direct = try installation.run("query", "SELECT product_id FROM product")
     #expect(direct.code == 2 && direct.errors.contains("cannot be read"), "\(direct)")
   }
 

@@ -5,24 +5,9 @@ import Testing
 @testable import Store
 
 /// Which status gives access is a rule of the fold: a stored row says what its fold answered.
-struct StoredStatusTests {
+struct StoredAccessTests {
   private static let pairs = Entitlement.Status.allCases.flatMap { status in
     [(status, false), (status, true)]
-  }
-
-  @Test func `each status is stored with access and without by an id of its own`() {
-    #expect(StoredStatus.all.count == Self.pairs.count)
-    for (status, givesAccess) in Self.pairs {
-      let id = StoredStatus.id(of: status, givesAccess: givesAccess)
-      let found = StoredStatus.with(id: id)
-      #expect(found?.status == status && found?.givesAccess == givesAccess, "\(status)")
-    }
-  }
-
-  /// The ids are in files, which other builds read, and the views name two of them.
-  @Test func `the ids are those of all builds`() {
-    let ids = Self.pairs.map { StoredStatus.id(of: $0, givesAccess: $1) }
-    #expect(ids == [5, 0, 6, 1, 2, 7, 3, 8, 4, 9])
   }
 
   @Test func `a row with another access has another digest`() throws {
@@ -35,7 +20,7 @@ struct StoredStatusTests {
             expiresAt: nil, hasGap: false)
         ]
         let key = StreamKey(environment: .production, bundleId: "app", originalTransactionId: "1")
-        return SetDigest(key: key, content: RowSums(row).content, state: [])
+        return SetDigest(key: key, content: RowSums(row, key).content, state: [])
       }
       #expect(shares[0] != shares[1], "\(status)")
     }
