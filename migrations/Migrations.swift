@@ -18,7 +18,14 @@ public enum Migrations {
   ]
 
   /// The schema of a projection. Projections are never migrated, because they can be built again.
-  public static let projection: [UInt8] = PackageResources.projection_sql
+  ///
+  /// - Parameters:
+  ///   - purchase: the definitions of the columns that a purchase is stored in.
+  ///   - entitlement: what the view `entitlement_v1` selects.
+  public static func projection(purchase: String, entitlement: String) -> String {
+    filled(
+      PackageResources.projection_sql, [("{purchase}", purchase), ("{entitlement}", entitlement)])
+  }
 
   /// The migrations of the shared journal on PostgreSQL, oldest first, numbered from 1 without a
   /// gap. `:"schema"` and `:"daemon"` stand for identifiers.
@@ -27,6 +34,17 @@ public enum Migrations {
     (2, "trust_root", PackageResources._002_trust_root_sql),
   ]
 
-  /// The schema of a mirror in PostgreSQL, with `{schema}`, `{layout}` in place of names.
-  public static let mirror: [UInt8] = PackageResources.mirror_sql
+  /// The schema of a mirror in PostgreSQL.
+  ///
+  /// - Parameter values: what stands for each name in braces.
+  public static func mirror(_ values: [(name: String, value: String)]) -> String {
+    filled(PackageResources.mirror_sql, values)
+  }
+
+  private static func filled(_ sql: [UInt8], _ values: [(name: String, value: String)]) -> String {
+    values.reduce(String(decoding: sql, as: UTF8.self)) { text, entry in
+      text.split(separator: entry.name, omittingEmptySubsequences: false)
+        .joined(separator: entry.value)
+    }
+  }
 }

@@ -1,12 +1,13 @@
 -- Subledger's mirror: entitlements in a database of yours, to be joined with your own tables.
--- Run once, as the owner of the schema; the daemon's role only writes. Times are milliseconds since
--- 1970 UTC. Rows of another generation than the one in "mirror" are being filled or are old: the
--- views and functions leave them out. Public are entitlement_v1, entitlement_span_v1, account_v1,
--- event_v1 and entitlement_as_of; columns may join at their end.
+-- Run as the owner of the schema, once, and again where a newer program has more columns: what is
+-- there stays. The daemon's role only writes. Times are milliseconds since 1970 UTC. Rows of another
+-- generation than the one in "mirror" are being filled or are old: the views and functions leave
+-- them out. Public are entitlement_v1, entitlement_span_v1, account_v1, event_v1 and
+-- entitlement_as_of; columns may join at their end.
 
 CREATE SCHEMA IF NOT EXISTS {schema};
 
-CREATE TABLE {schema}.mirror (
+CREATE TABLE IF NOT EXISTS {schema}.mirror (
   is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
   layout bigint NOT NULL,
   generation bigint NOT NULL,
@@ -16,65 +17,25 @@ CREATE TABLE {schema}.mirror (
   hash bytea,
   moved_at timestamptz
 );
-INSERT INTO {schema}.mirror (layout, generation) VALUES ({layout}, 0);
 
-CREATE TABLE {schema}.entitlement (
+CREATE TABLE IF NOT EXISTS {schema}.entitlement (
   generation bigint NOT NULL,
-  environment text NOT NULL,
-  bundle_id text NOT NULL,
-  original_transaction_id text NOT NULL,
-  grace_period_expires_at_ms bigint,
-  revoked_at_ms bigint,
-  auto_renew boolean,
-  price_increase text,
-  commitment_auto_renew boolean,
-  anomaly boolean NOT NULL,
-  succeeded_by text,
-  event_count bigint NOT NULL,
-  last_event_seq bigint,
-  last_notification_uuid uuid,
-  last_notification_type text,
-  last_subtype text,
-  last_signed_date_ms bigint,
+  {row_columns},
   PRIMARY KEY (original_transaction_id, bundle_id, environment, generation)
 );
 
 -- One answer, from from_ms (the first: the least bigint) until the next one of the customer.
-CREATE TABLE {schema}.entitlement_span (
+CREATE TABLE IF NOT EXISTS {schema}.entitlement_span (
   generation bigint NOT NULL,
-  environment text NOT NULL,
-  bundle_id text NOT NULL,
-  original_transaction_id text NOT NULL,
   from_ms bigint NOT NULL,
-  status text NOT NULL,
-  gives_access boolean NOT NULL,
-  transaction_id text,
-  product_id text,
-  product_type text,
-  ownership text,
-  starts_at_ms bigint,
-  expires_at_ms bigint,
-  pending_product_id text,
-  gap boolean NOT NULL,
-  app_account_token text,
-  app_transaction_id text,
-  subscription_group_id text,
-  offer_type bigint,
-  offer_identifier text,
-  offer_discount_type text,
-  offer_period text,
-  price_milliunits bigint,
-  currency text,
-  commitment_period bigint,
-  commitment_periods bigint,
-  commitment_ends_at_ms bigint,
+  {span_columns},
   PRIMARY KEY (original_transaction_id, bundle_id, environment, generation, from_ms)
 );
-CREATE INDEX entitlement_span_token ON {schema}.entitlement_span (app_account_token)
+CREATE INDEX IF NOT EXISTS entitlement_span_token ON {schema}.entitlement_span (app_account_token)
   WHERE app_account_token IS NOT NULL;
 
 -- The owner's accounts that claimed a purchase. An account that is erased leaves.
-CREATE TABLE {schema}.account (
+CREATE TABLE IF NOT EXISTS {schema}.account (
   generation bigint NOT NULL,
   account text NOT NULL,
   environment text NOT NULL,
@@ -82,10 +43,10 @@ CREATE TABLE {schema}.account (
   original_transaction_id text NOT NULL,
   PRIMARY KEY (account, original_transaction_id, bundle_id, environment, generation)
 );
-CREATE INDEX account_purchase
+CREATE INDEX IF NOT EXISTS account_purchase
   ON {schema}.account (original_transaction_id, bundle_id, environment, generation);
 
-CREATE TABLE {schema}.event (
+CREATE TABLE IF NOT EXISTS {schema}.event (
   generation bigint NOT NULL,
   seq bigint NOT NULL,
   notification_uuid uuid NOT NULL,
@@ -99,44 +60,21 @@ CREATE TABLE {schema}.event (
   received_at_ms bigint NOT NULL,
   PRIMARY KEY (seq, generation)
 );
-CREATE INDEX event_customer ON {schema}.event (original_transaction_id);
+CREATE INDEX IF NOT EXISTS event_customer ON {schema}.event (original_transaction_id);
 
+{later_columns}
+CREATE OR REPLACE VIEW {schema}.entitlement_v1 AS
+{query now()};
+
+DROP FUNCTION IF EXISTS {schema}.entitlement_as_of(timestamptz);
 CREATE FUNCTION {schema}.entitlement_as_of(moment timestamptz)
 RETURNS TABLE (
-  environment text, bundle_id text, original_transaction_id text, transaction_id text,
-  product_id text, product_type text, ownership text, status text, gives_access boolean,
-  starts_at_ms bigint, expires_at_ms bigint, grace_period_expires_at_ms bigint,
-  revoked_at_ms bigint, auto_renew boolean, pending_product_id text, gap boolean,
-  app_account_token text, app_transaction_id text, subscription_group_id text, offer_type bigint,
-  offer_identifier text, offer_discount_type text, offer_period text, price_milliunits bigint,
-  currency text, price_increase text, commitment_period bigint, commitment_periods bigint,
-  commitment_ends_at_ms bigint, commitment_auto_renew boolean,
-  succeeded_by text, event_count bigint, last_event_seq bigint, last_notification_uuid uuid,
-  last_notification_type text, last_subtype text, last_signed_date_ms bigint,
-  anomaly boolean)
+  {all_columns})
 LANGUAGE sql STABLE ROWS 1000000 AS $$
-  SELECT e.environment, e.bundle_id, e.original_transaction_id, s.transaction_id, s.product_id,
-    s.product_type, s.ownership, s.status, s.gives_access, s.starts_at_ms, s.expires_at_ms,
-    e.grace_period_expires_at_ms, e.revoked_at_ms, e.auto_renew, s.pending_product_id, s.gap,
-    s.app_account_token, s.app_transaction_id, s.subscription_group_id, s.offer_type,
-    s.offer_identifier, s.offer_discount_type, s.offer_period, s.price_milliunits, s.currency,
-    e.price_increase, s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
-    CASE WHEN s.commitment_period IS NOT NULL THEN e.commitment_auto_renew END,
-    e.succeeded_by, e.event_count, e.last_event_seq, e.last_notification_uuid,
-    e.last_notification_type, e.last_subtype, e.last_signed_date_ms, e.anomaly
-  FROM {schema}.mirror m
-    JOIN {schema}.entitlement e ON e.generation = m.generation
-    CROSS JOIN LATERAL (
-      SELECT * FROM {schema}.entitlement_span p
-      WHERE p.original_transaction_id = e.original_transaction_id AND p.bundle_id = e.bundle_id
-        AND p.environment = e.environment AND p.generation = e.generation
-        AND p.from_ms <= floor(extract(epoch FROM moment) * 1000)::bigint
-      ORDER BY p.from_ms DESC LIMIT 1) s
+{query moment}
 $$;
 
-CREATE VIEW {schema}.entitlement_v1 AS SELECT * FROM {schema}.entitlement_as_of(now());
-
-CREATE VIEW {schema}.entitlement_span_v1 AS
+CREATE OR REPLACE VIEW {schema}.entitlement_span_v1 AS
 SELECT s.environment, s.bundle_id, s.original_transaction_id,
   nullif(s.from_ms, -9223372036854775808) AS from_ms,
   lead(s.from_ms) OVER (
@@ -144,11 +82,14 @@ SELECT s.environment, s.bundle_id, s.original_transaction_id,
   s.status, s.gives_access, s.transaction_id, s.product_id, s.expires_at_ms, s.gap
 FROM {schema}.mirror m JOIN {schema}.entitlement_span s ON s.generation = m.generation;
 
-CREATE VIEW {schema}.account_v1 AS
+CREATE OR REPLACE VIEW {schema}.account_v1 AS
 SELECT a.account, a.environment, a.bundle_id, a.original_transaction_id
 FROM {schema}.mirror m JOIN {schema}.account a ON a.generation = m.generation;
 
-CREATE VIEW {schema}.event_v1 AS
+CREATE OR REPLACE VIEW {schema}.event_v1 AS
 SELECT v.seq, v.notification_uuid, v.source, v.environment, v.bundle_id, v.notification_type,
   v.subtype, v.original_transaction_id, v.signed_date_ms, v.received_at_ms
 FROM {schema}.mirror m JOIN {schema}.event v ON v.generation = m.generation;
+
+INSERT INTO {schema}.mirror (layout, generation) VALUES ({layout}, 0)
+ON CONFLICT (is_only) DO UPDATE SET layout = EXCLUDED.layout;

@@ -1,6 +1,7 @@
 -- A projection: one entitlement per original transaction id, folded from the journal by one fold.
 -- Disposable (promise 7): there is no migration, another schema is another file.
--- Public are the two views at the end. Times are milliseconds since 1970 UTC.
+-- Public are the two views at the end. Times are milliseconds since 1970 UTC. The words in braces
+-- stand for columns that follow from the fields of a row.
 
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,
@@ -118,48 +119,11 @@ SELECT s.*, CASE s.expiry WHEN 0 THEN s.expires_at_ms WHEN 2 THEN s.from_ms ELSE
     ORDER BY n.from_ms LIMIT 1) END AS paid_through_ms
 FROM entitlement_span s;
 
--- succeeded_by: the successor that names it last, unless following successors from there leads back
--- and it is itself the one of that circle that names last.
 CREATE VIEW entitlement_v1 AS
 WITH clock AS MATERIALIZED (
   SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
 )
-SELECT a.environment, a.bundle_id, e.original_transaction_id, s.transaction_id, s.product_id,
-  s.product_type, s.ownership,
-  iif(s.status = 'active' AND e.lasting_from_ms + d.milliseconds <= clock.now, 'expired', s.status)
-    AS status,
-  iif(s.status = 'active' AND e.lasting_from_ms + d.milliseconds <= clock.now, 0, s.gives_access)
-    AS gives_access, s.starts_at_ms,
-  coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms,
-  e.grace_period_expires_at_ms, e.revoked_at_ms, e.auto_renew,
-  CASE WHEN e.auto_renew AND e.renewal_product_id IS NOT coalesce(e.renewed_product_id, s.product_id)
-    THEN e.renewal_product_id END AS pending_product_id,
-  s.gap, s.app_account_token, s.app_transaction_id, s.subscription_group_id, s.offer_type,
-  s.offer_identifier, s.offer_discount_type, s.offer_period, s.price_milliunits, s.currency,
-  CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END AS price_increase,
-  s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
-  iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew) AS commitment_auto_renew,
-  (WITH RECURSIVE succession (first, id, named_at_ms, transaction_id) AS (
-      SELECT successor, successor, named_at_ms, transaction_id FROM (
-        SELECT * FROM predecessor n
-        WHERE n.original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
-        ORDER BY n.named_at_ms DESC, n.transaction_id DESC, n.successor DESC LIMIT 1)
-      UNION
-      SELECT first, p.successor, p.named_at_ms, p.transaction_id
-      FROM succession JOIN predecessor p ON p.original_transaction_id = id AND p.app_id = e.app_id
-        AND p.successor = (
-          SELECT n.successor FROM predecessor n
-          WHERE n.original_transaction_id = id AND n.app_id = e.app_id
-          ORDER BY n.named_at_ms DESC, n.transaction_id DESC, n.successor DESC LIMIT 1)
-      WHERE id <> e.original_transaction_id
-    )
-    SELECT iif(id = e.original_transaction_id, NULL, first) FROM succession
-    ORDER BY named_at_ms DESC, transaction_id DESC, id DESC LIMIT 1) AS succeeded_by,
-  e.event_count, e.last_seq AS last_event_seq,
-  lower(substr(hex(e.last_uuid), 1, 8) || '-' || substr(hex(e.last_uuid), 9, 4) || '-'
-    || substr(hex(e.last_uuid), 13, 4) || '-' || substr(hex(e.last_uuid), 17, 4) || '-'
-    || substr(hex(e.last_uuid), 21)) AS last_notification_uuid,
-  e.last_type AS last_notification_type, e.last_subtype, e.last_signed_date_ms, e.anomaly
+SELECT {entitlement}
 FROM clock CROSS JOIN entitlement e
   CROSS JOIN span s ON s.entitlement_id = e.id AND s.from_ms = (
     SELECT max(n.from_ms) FROM entitlement_span n

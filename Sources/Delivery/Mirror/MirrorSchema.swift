@@ -1,9 +1,11 @@
+import Entitlements
 import Migrations
 
 /// The tables of a mirror, as its owner makes them. The daemon's role may only write into them.
 public enum MirrorSchema {
-  /// What the tables are like. A program that needs others asks for them.
-  static let layout: Int64 = 1
+  /// What the tables are like that this program makes. Into those of an older layout it writes what
+  /// they have.
+  static let layout = RowField.all.map(\.mirrorLayout).max() ?? 1
 
   /// The SQL for the owner of the schema to run.
   ///
@@ -11,10 +13,13 @@ public enum MirrorSchema {
   ///   - schema: its name, as configured.
   ///   - role: who writes: it gets no right to change tables; nil for the owner.
   public static func sql(_ schema: String, role: String?) -> String {
-    var text = String(decoding: Migrations.mirror, as: UTF8.self)
-    for (name, value) in [("{schema}", quoted(schema)), ("{layout}", "\(layout)")] {
-      text = text.split(separator: name, omittingEmptySubsequences: false).joined(separator: value)
-    }
+    let text = Migrations.mirror([
+      ("{query now()}", query(at: "now()")), ("{query moment}", query(at: "moment")),
+      ("{row_columns}", definitions(.row)), ("{span_columns}", definitions(.span)),
+      ("{later_columns}", later),
+      ("{all_columns}", RowField.all.map(column).joined(separator: ",\n  ")),
+      ("{schema}", quoted(schema)), ("{layout}", "\(layout)"),
+    ])
     guard let role else { return text }
     return text + """
 
@@ -23,6 +28,64 @@ public enum MirrorSchema {
         TO \(quoted(role));
 
       """
+  }
+
+  /// The fields in a table of a mirror, in the order of its columns.
+  static func fields(_ place: RowField.Place, _ layout: Int64) -> [RowField] {
+    RowField.all.filter { $0.place == .key }
+      + RowField.all.filter { $0.place == place && $0.mirrorLayout <= layout }
+  }
+
+  /// The columns of the first layout.
+  private static func definitions(_ place: RowField.Place) -> String {
+    fields(place, 1).map { column($0) + (isNeverNull($0) ? " NOT NULL" : "") }
+      .joined(separator: ",\n  ")
+  }
+
+  /// Adds the columns of later layouts.
+  private static var later: String {
+    RowField.all.filter { $0.mirrorLayout > 1 }.map { field in
+      let table = field.place == .span ? "entitlement_span" : "entitlement"
+      return "ALTER TABLE {schema}.\(table) ADD COLUMN IF NOT EXISTS \(column(field));\n"
+    }.joined()
+  }
+
+  /// All rows at a time, an SQL expression.
+  private static func query(at moment: String) -> String {
+    """
+      SELECT \(RowField.all.map(selected).joined(separator: ", "))
+      FROM {schema}.mirror m
+        JOIN {schema}.entitlement e ON e.generation = m.generation
+        CROSS JOIN LATERAL (
+          SELECT * FROM {schema}.entitlement_span p
+          WHERE p.original_transaction_id = e.original_transaction_id AND p.bundle_id = e.bundle_id
+            AND p.environment = e.environment AND p.generation = e.generation
+            AND p.from_ms <= floor(extract(epoch FROM \(moment)) * 1000)::bigint
+          ORDER BY p.from_ms DESC LIMIT 1) s
+    """
+  }
+
+  private static func isNeverNull(_ field: RowField) -> Bool {
+    !field.isOptional && !field.name.contains(".")
+  }
+
+  private static func column(_ field: RowField) -> String {
+    let type =
+      switch field.kind {
+      case .text, .oneOf: "text"
+      case .integer, .time: "bigint"
+      case .flag: "boolean"
+      case .uuid: "uuid"
+      }
+    return "\(field.column) \(type)"
+  }
+
+  private static func selected(_ field: RowField) -> String {
+    if field.column == "commitment_auto_renew" {
+      return "CASE WHEN s.commitment_period IS NOT NULL THEN e.commitment_auto_renew END "
+        + "AS commitment_auto_renew"
+    }
+    return (field.place == .span ? "s." : "e.") + field.column
   }
 
   /// An identifier (postgresql.org/docs/15/sql-syntax-lexical.html).

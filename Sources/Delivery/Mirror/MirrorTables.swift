@@ -7,6 +7,7 @@ import Platform
 struct MirrorTables {
   /// What the table `mirror` says.
   struct State: Equatable {
+    var layout: Int64
     var generation: Int64
     /// Nil: it was never filled.
     var journalId: [UInt8]?
@@ -53,11 +54,11 @@ struct MirrorTables {
       let missing: Set = ["42P01", "42703", "3F000"]
       throw missing.contains(error.detail) ? .mirrorTables : error
     }
-    guard rows.count == 1, rows.integer(0, 0) == MirrorSchema.layout,
+    guard rows.count == 1, let layout = rows.integer(0, 0), layout <= MirrorSchema.layout,
       let generation = rows.integer(0, 1)
     else { throw .mirrorTables }
     return State(
-      generation: generation, journalId: rows.bytes(0, 2), fold: rows.text(0, 3),
+      layout: layout, generation: generation, journalId: rows.bytes(0, 2), fold: rows.text(0, 3),
       seq: rows.integer(0, 4) ?? 0, hash: rows.bytes(0, 5) ?? [])
   }
 
@@ -95,8 +96,8 @@ struct MirrorTables {
 
   func copy(_ batch: MirrorBatch, _ generation: Int64) throws(LedgerError) {
     let parts = [
-      ("entitlement", MirrorBatch.entitlementColumns, batch.entitlements),
-      ("entitlement_span", MirrorBatch.spanColumns, batch.spans),
+      ("entitlement", batch.entitlementColumns, batch.entitlements),
+      ("entitlement_span", batch.spanColumns, batch.spans),
       ("account", MirrorBatch.accountColumns, batch.accounts),
       ("event", MirrorBatch.eventColumns, batch.events),
     ]

@@ -144,11 +144,13 @@ final class MirrorWorker {
 
   // MARK: Filling
 
-  /// What the rows depend on besides the journal: the fold, and the configured durations.
-  private var fold: String {
+  /// What the rows depend on besides the journal: the fold, the configured durations, and which
+  /// columns the tables have.
+  private func fold(_ layout: Int64) -> String {
     let text = durations.sorted { $0.key < $1.key }.map { "\($0.key)\0\($0.value)\0" }.joined()
     let digest = Hexadecimal.encode(Array(SHA256.hash(Array(text.utf8)).prefix(8)))
-    return "\(ledger.folder.fold.version) \(ledger.folder.fold.fingerprint) \(digest)"
+    let name = "\(ledger.folder.fold.version) \(ledger.folder.fold.fingerprint) \(digest)"
+    return layout > 1 ? name + " \(layout)" : name
   }
 
   /// Whether the mirror was never filled, or is of another fold, or the operator says so.
@@ -173,7 +175,7 @@ final class MirrorWorker {
     guard hash == state.hash else {
       throw .mirrorLost("its tables are at a place that this journal lacks")
     }
-    return state.fold != fold
+    return state.fold != fold(state.layout)
   }
 
   /// Copies all rows beside those that are there, and then switches. What came meanwhile follows.
@@ -190,15 +192,16 @@ final class MirrorWorker {
         try reader.mirroredRows(after: last, limit: Self.rowBatch)
       }
       guard let end = page.last else { break }
-      var batch = MirrorBatch()
+      var batch = MirrorBatch(layout: state.layout)
       for row in page { batch.add(row, durations: durations) }
       try tables.copy(batch, generation)
       last = end.key
     }
-    try fillEvents(tables, through: head.seq, generation)
+    try fillEvents(tables, state, through: head.seq, generation)
     let id = try journal { (journal) throws(LedgerError) in try journal.journalId() }
     let filled = MirrorTables.State(
-      generation: generation, journalId: id, fold: fold, seq: head.seq, hash: head.hash)
+      layout: state.layout, generation: generation, journalId: id, fold: fold(state.layout),
+      seq: head.seq, hash: head.hash)
     try tables.atomically(state) { () throws(LedgerError) in try tables.set(filled) }
     (self.state, erasures) = (filled, nil)
     running.filled()
@@ -206,7 +209,7 @@ final class MirrorWorker {
   }
 
   private func fillEvents(
-    _ tables: MirrorTables, through last: Int64, _ generation: Int64
+    _ tables: MirrorTables, _ state: MirrorTables.State, through last: Int64, _ generation: Int64
   ) throws(LedgerError) {
     var seq: Int64 = 0
     while seq < last {
@@ -215,7 +218,7 @@ final class MirrorWorker {
         try journal.eventKeys(after: seq, through: last, limit: Self.eventBatch)
       }
       guard let end = events.last else { return }
-      var batch = MirrorBatch()
+      var batch = MirrorBatch(layout: state.layout)
       for event in events { batch.add(event) }
       try tables.copy(batch, generation)
       seq = end.seq
@@ -235,7 +238,7 @@ final class MirrorWorker {
     let rows = try read { (reader) throws(LedgerError) in
       try reader.mirroredRows(of: Set(events.compactMap(\.stream)))
     }
-    var batch = MirrorBatch()
+    var batch = MirrorBatch(layout: state.layout)
     for event in events { batch.add(event) }
     for row in rows { batch.add(row, durations: durations) }
     var moved = state

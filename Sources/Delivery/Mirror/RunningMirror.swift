@@ -109,7 +109,9 @@ final class RunningMirror: Sendable {
       }
       shared.status.reason = nil
       switch report {
-      case .up: shared.status.state = "up"
+      case .up:
+        let isOlder = state.map { $0.layout < MirrorSchema.layout } ?? false
+        (shared.status.state, shared.status.reason) = ("up", isOlder ? Self.lacksColumns : nil)
       case .filling: shared.status.state = "filling"
       case .paused: shared.status.state = "paused"
       case .failed(let reason):
@@ -123,6 +125,11 @@ final class RunningMirror: Sendable {
     }
     log(before, after)
   }
+
+  /// It is filled without them until then.
+  private static let lacksColumns =
+    "its tables lack columns that this program has: let their owner run what "
+    + "`subledger sink mirror-schema` prints"
 
   private func log(_ before: MirrorStatus, _ after: MirrorStatus) {
     let name = ("sink", JSONValue.string(after.name))
@@ -138,7 +145,11 @@ final class RunningMirror: Sendable {
           ("next", .string("say where it goes on: subledger sink resume \(after.name) --from …")),
         ])
     case "filling": Log.write(.info, "mirror_fills", [name])
-    case "up": Log.write(.info, "sink_up", [name, ("seq", .integer(after.seq))])
+    case "up":
+      let reason = after.reason.map { [("reason", JSONValue.string($0))] } ?? []
+      Log.write(
+        after.reason == nil ? .info : .warning, "sink_up",
+        [name, ("seq", .integer(after.seq))] + reason)
     default: break
     }
   }

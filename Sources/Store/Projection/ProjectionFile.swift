@@ -11,8 +11,8 @@ public enum ProjectionFile {
   /// The schema of fold version 2, which is read to be compared with, and for nothing else.
   static let comparedSchema = 10
   /// The tables and views of an empty projection.
-  static let tables = String(decoding: Migrations.projection, as: UTF8.self)
-    .split(separator: "{purchase}", maxSplits: 1).joined(separator: RowLayout.purchaseColumns)
+  static let tables = Migrations.projection(
+    purchase: RowLayout.purchaseColumns, entitlement: SQLView.selected)
   /// Finds rows by their present answer, and what time alone changes by its time. A build makes
   /// these at its end, from sorted keys.
   static let answerIndexes = """

@@ -1,111 +1,92 @@
 import AppStore
+import Entitlements
 
 /// The views of the live projection, the file that the link `entitlements.sqlite` leads to.
 extension SQLView {
   static let entitlement = SQLView(
     name: "entitlement_v1",
     meaning: "One row for each customer's purchase (original transaction id), as of now.",
-    columns: key + purchase + dates + renewal + identifiers + money + commitment + events,
-    schema: projectionSchema)
+    columns: RowField.all.map(Column.init), schema: projectionSchema)
 
   static let entitlementSpan = SQLView(
     name: "entitlement_span_v1",
     meaning: "One row for each span of time in which the answer for a purchase is the same.",
-    columns: key + [
+    columns: fields("environment", "bundle_id", "original_transaction_id") + [
       Column("from_ms", .integer, "The start of the span; null if it has none."),
       Column("to_ms", .integer, "The end of the span, which it excludes; null if it has none."),
-      status, givesAccess, transactionId, productId,
-      Column("expires_at_ms", .integer, "The end of what is paid, as known in the span."), gap,
-    ], schema: projectionSchema)
+    ]
+      + fields("status", "gives_access", "transaction_id", "product_id", "expires_at_ms", "gap"),
+    schema: projectionSchema)
 
-  private static let key = [
-    Column("environment", .text, "Production or Sandbox."),
-    Column("bundle_id", .text, "The bundle id of the app."),
-    Column(
-      "original_transaction_id", .text,
-      "The id that stays the same over all renewals of the purchase."),
+  private static func fields(_ names: String...) -> [Column] {
+    names.flatMap { name in RowField.all.filter { $0.column == name }.map(Column.init) }
+  }
+
+  /// What the view `entitlement_v1` selects: of the row `e`, its span `s`, its app `a`, a
+  /// configured duration `d`, and the `clock`.
+  static let selected = RowField.all.map { field in
+    let source = field.place == .row ? "e" : "s"
+    return expressions[field.column].map { "\($0) AS \(field.column)" }
+      ?? "\(source).\(field.column)"
+  }.joined(separator: ",\n  ")
+
+  /// Of what is not stored under its name.
+  private static let expressions = [
+    "environment": "a.environment", "bundle_id": "a.bundle_id",
+    "original_transaction_id": "e.original_transaction_id",
+    "status": "iif(\(isOver), 'expired', s.status)",
+    "gives_access": "iif(\(isOver), 0, s.gives_access)",
+    "expires_at_ms": "coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms)",
+    "pending_product_id": """
+    CASE WHEN e.auto_renew
+      AND e.renewal_product_id IS NOT coalesce(e.renewed_product_id, s.product_id)
+      THEN e.renewal_product_id END
+    """,
+    "price_increase": "CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END",
+    "commitment_auto_renew": "iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew)",
+    "succeeded_by": successor, "last_event_seq": "e.last_seq",
+    "last_notification_uuid": """
+    lower(substr(hex(e.last_uuid), 1, 8) || '-' || substr(hex(e.last_uuid), 9, 4) || '-'
+      || substr(hex(e.last_uuid), 13, 4) || '-' || substr(hex(e.last_uuid), 17, 4) || '-'
+      || substr(hex(e.last_uuid), 21))
+    """,
+    "last_notification_type": "e.last_type",
   ]
 
-  private static let transactionId = Column(
-    "transaction_id", .text, "The transaction that covers the time, else the newest one.")
-  private static let productId = Column(
-    "product_id", .text, "The product that the customer has or had.")
-  private static let status = Column(
-    "status", .text, "One of active, grace_period, billing_retry, expired and revoked.")
-  private static let givesAccess = Column(
-    "gives_access", .integer, "1 if the customer may use the product, else 0.")
-  private static let gap = Column(
-    "gap", .integer, "1 if Apple says it runs longer than the periods it reported, else 0.")
+  private static let isOver =
+    "s.status = 'active' AND e.lasting_from_ms + d.milliseconds <= clock.now"
 
-  private static let purchase = [
-    transactionId, productId,
-    Column("product_type", .text, "The type of the product, as Apple names it."),
-    Column(
-      "ownership", .text, "Apple's inAppOwnershipType: \(ValueDescriptions.ownership.list)."),
-    status, givesAccess,
-  ]
+  /// The successor that names it last, unless following successors from there leads back and it is
+  /// itself the one of that circle that names last.
+  private static let successor = """
+    (WITH RECURSIVE succession (first, id, named_at_ms, transaction_id) AS (
+        SELECT successor, successor, named_at_ms, transaction_id FROM (
+          SELECT * FROM predecessor n
+          WHERE n.original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
+          ORDER BY n.named_at_ms DESC, n.transaction_id DESC, n.successor DESC LIMIT 1)
+        UNION
+        SELECT first, p.successor, p.named_at_ms, p.transaction_id
+        FROM succession JOIN predecessor p ON p.original_transaction_id = id AND p.app_id = e.app_id
+          AND p.successor = (
+            SELECT n.successor FROM predecessor n
+            WHERE n.original_transaction_id = id AND n.app_id = e.app_id
+            ORDER BY n.named_at_ms DESC, n.transaction_id DESC, n.successor DESC LIMIT 1)
+        WHERE id <> e.original_transaction_id
+      )
+      SELECT iif(id = e.original_transaction_id, NULL, first) FROM succession
+      ORDER BY named_at_ms DESC, transaction_id DESC, id DESC LIMIT 1)
+    """
+}
 
-  private static let dates = [
-    Column("starts_at_ms", .integer, "When the transaction was bought or renewed."),
-    Column(
-      "expires_at_ms", .integer, "The end of what is paid; null for a product that never expires."),
-    Column(
-      "grace_period_expires_at_ms", .integer,
-      "The end of the last grace period that Apple reported; null if there was none."),
-    Column(
-      "revoked_at_ms", .integer,
-      "When a refund, or the end of family sharing or of an assigned seat, revoked it; null if it "
-        + "was not revoked."),
-  ]
-
-  private static let renewal = [
-    Column(
-      "auto_renew", .integer, "1 if it will renew, 0 if the customer switched that off, or null."),
-    Column(
-      "pending_product_id", .text,
-      "The product that the next renewal changes to; null if it does not change."), gap,
-  ]
-
-  private static let identifiers = [
-    Column("app_account_token", .text, "The appAccountToken that the app set at the purchase."),
-    Column("app_transaction_id", .text, "The id of the app download."),
-    Column("subscription_group_id", .text, "The subscription group of the product."),
-  ]
-
-  private static let money = [
-    Column("offer_type", .integer, "Apple's offerType: \(ValueDescriptions.offerType.list)."),
-    Column("offer_identifier", .text, "Apple's identifier of the offer."),
-    Column(
-      "offer_discount_type", .text,
-      "Apple's offerDiscountType: \(ValueDescriptions.offerDiscountType.list)."),
-    Column("offer_period", .text, "The length of the offer in ISO 8601, such as P1M."),
-    Column(
-      "price_milliunits", .integer, "The price in thousandths of the currency: 9990 is 9.99."),
-    Column("currency", .text, "The currency code of ISO 4217."),
-    Column(
-      "price_increase", .text,
-      "pending or accepted if Apple asked for consent to a higher price, else null."),
-  ]
-
-  private static let commitment = [
-    Column("commitment_period", .integer, "The number of the billing period in the commitment."),
-    Column("commitment_periods", .integer, "How many billing periods the commitment has."),
-    Column("commitment_ends_at_ms", .integer, "When the commitment ends."),
-    Column(
-      "commitment_auto_renew", .integer, "1 if another commitment follows, 0 if not, or null."),
-    Column(
-      "succeeded_by", .text, "The original transaction id that replaced this one, or null."),
-  ]
-
-  private static let events = [
-    Column("event_count", .integer, "How many events of the journal the row was folded from."),
-    Column("last_event_seq", .integer, "The seq in journal_v1 of the event signed last."),
-    Column("last_notification_uuid", .text, "The notification_uuid of that event."),
-    Column("last_notification_type", .text, "The type of that event."),
-    Column("last_subtype", .text, "The subtype of that event; null if it has none."),
-    Column("last_signed_date_ms", .integer, "When Apple signed that event."),
-    Column(
-      "anomaly", .integer,
-      "1 if a transaction has a date, price or quantity that no purchase has, else 0."),
-  ]
+extension SQLView.Column {
+  fileprivate init(_ field: RowField) {
+    switch field.kind {
+    case .text, .uuid: self.init(field.column, .text, field.meaning)
+    case .integer, .time: self.init(field.column, .integer, field.meaning)
+    case .flag: self.init(field.column, .integer, field.meaning + " 1 if so, else 0.")
+    case .oneOf(let values):
+      self.init(
+        field.column, .text, field.meaning + " One of: " + values.joined(separator: ", ") + ".")
+    }
+  }
 }
