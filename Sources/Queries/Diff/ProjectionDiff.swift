@@ -151,7 +151,9 @@ public struct ProjectionDiff {
       if before != nil { summary.update(key) { $0.equal += 1 } }
       return nil
     }
-    if let before, let after, isSame(before, after) {
+    let isOlder = before?.hasState == false
+    let row = isOlder ? after?.row.asOlderLayout : after?.row
+    if let before, let after, let row, isSame(before, after, row) {
       summary.update(key) { summary in
         summary.equal += 1
         if before.hasState { summary.equalButRegisters += 1 }
@@ -160,18 +162,22 @@ public struct ProjectionDiff {
     }
     return RowDifference(
       key: key, kind: before == nil ? .added : after == nil ? .gone : .changed,
-      before: document(key, before?.row), after: document(key, after?.row))
+      before: document(key, before?.row), after: document(key, row))
   }
 
   /// Whether rows are equal and found by the same ids. An older layout tells neither these nor
   /// which product is renewed: there the answers decide, which that product shows in.
-  private func isSame(_ before: FoldedStream, _ after: FoldedStream) -> Bool {
+  ///
+  /// - Parameter row: that of `after`, as far as the layout of `before` tells it.
+  private func isSame(
+    _ before: FoldedStream, _ after: FoldedStream, _ row: EntitlementRow
+  ) -> Bool {
     guard before.broken == after.broken else { return false }
-    if before.hasState { return before.row == after.row && before.indexed == after.indexed }
-    var row = after.row
-    row.renewedProductId = nil
-    return before.row == row
-      && before.row.answers(durations: durations) == after.row.answers(durations: durations)
+    if before.hasState { return before.row == row && before.indexed == after.indexed }
+    var stored = row
+    stored.renewedProductId = nil
+    return before.row == stored
+      && before.row.answers(durations: durations) == row.answers(durations: durations)
   }
 
   /// A built row without the events that the live projection does not have yet: if there are any,

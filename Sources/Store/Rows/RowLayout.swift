@@ -1,4 +1,4 @@
-import Entitlements
+public import Entitlements
 
 /// The tables of rows and spans in a schema: what `RowReading` selects, in its order.
 struct RowLayout {
@@ -47,7 +47,7 @@ struct RowLayout {
       """),
     isChecked: false)
 
-  private static let comparedColumns = [
+  fileprivate static let comparedColumns = [
     "from_ms": "s.from_ms",
     "to_ms": """
     (SELECT min(n.from_ms) FROM entitlement_span n
@@ -90,5 +90,24 @@ struct RowLayout {
       SELECT max(n.from_ms) FROM entitlement_span n WHERE n.entitlement_id = ?1 AND n.from_ms <= ?2)
     ORDER BY s.from_ms
     """
+  }
+}
+
+extension EntitlementRow {
+  /// The row without what `ProjectionFile.comparedSchema` has no column for.
+  public var asOlderLayout: EntitlementRow {
+    var (row, known) = (self, KnownColumns())
+    for index in row.purchases.indices { row.purchases[index].visit(&known) }
+    return row
+  }
+}
+
+private struct KnownColumns: PurchaseVisitor {
+  func text(_ column: String, _ value: inout String?) {
+    if RowLayout.comparedColumns[column] == nil { value = nil }
+  }
+
+  func integer(_ column: String, _ value: inout Int64?) {
+    if RowLayout.comparedColumns[column] == nil { value = nil }
   }
 }
