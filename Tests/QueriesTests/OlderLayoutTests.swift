@@ -33,7 +33,9 @@ import Testing
         .setting("data.transaction.signedDate", .integer(start + day))
         .setting("data.renewalInfo.signedDate", .integer(start + day))
         .setting("data.transaction.revocationDate", .integer(start + day)),
+      // A row of the older layout has no storefront.
       Sample.notification(4, otid: "7002")
+        .setting("data.transaction.storefront", .string("USA"))
         .setting("data.transaction.previousOriginalTransactionId", .string("6999")),
       Sample.notification(5, otid: "7003")
         .setting("data.transaction.purchaseDate", .integer(start + 3_600_000))

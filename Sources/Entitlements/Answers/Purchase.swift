@@ -41,6 +41,9 @@ public struct Purchase: Sendable, Equatable {
   public var offer: Offer?
   public var price: Price?
   public var commitment: Transaction.Commitment?
+  public var storefront: String?
+  /// Apple's billingPlanType.
+  public var billingPlan: String?
 
   public init(
     transactionId: String, productType: String?, ownership: String?, subscriptionGroupId: String?,
@@ -70,6 +73,8 @@ public struct Purchase: Sendable, Equatable {
     }
     price = Price(held.transaction) ?? register.older?.price?.value
     commitment = held.transaction.commitment
+    storefront = held.transaction.storefront
+    billingPlan = held.transaction.billingPlanType
   }
 }
 
@@ -98,6 +103,8 @@ extension Purchase {
     visitor.text("currency", &currency)
     price = milliunits.map { Price(milliunits: $0, currency: currency) }
     visitCommitment(&visitor)
+    visitor.text("storefront", &storefront)
+    visitor.text("billing_plan", &billingPlan)
   }
 
   private mutating func visitOffer(_ visitor: inout some PurchaseVisitor) {

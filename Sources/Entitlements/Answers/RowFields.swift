@@ -121,6 +121,7 @@ extension RowField {
   /// All of them, in the order of the contract.
   public static let all =
     key + purchase + dates + renewal + ids + money + commitment + events
+    + later
 
   private static let key = [
     RowField(
@@ -275,5 +276,15 @@ extension RowField {
       "anomaly", .flag, of: .row, isRequired: true,
       "Whether a transaction has a date, price or quantity that no purchase has."
     ) { .flag($0.entitlement.hasAnomaly) },
+  ]
+
+  private static let later = [
+    RowField(
+      "storefront", .text, mirrorLayout: 2,
+      "The country or region of the App Store where it was bought, three letters of ISO 3166-1."
+    ) { .of($0.entitlement.purchase?.storefront) },
+    RowField(
+      "billing_plan", .text, mirrorLayout: 2, "Apple's billingPlanType, such as MONTHLY."
+    ) { .of($0.entitlement.purchase?.billingPlan) },
   ]
 }

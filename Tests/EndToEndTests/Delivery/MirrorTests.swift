@@ -227,6 +227,31 @@ struct MirrorTests {
     _ = try daemon.stop()
   }
 
+  /// Columns join: the owner runs again what is printed, and the owner's own views stay.
+  @Test func `tables without later columns are filled, and anew when they have them`() throws {
+    let world = try MirrorWorld(hasSchema: false)
+    let older = Bundle.module.bundleURL.appending(path: "Fixtures/mirror-1.sql")
+    try world.sql(try String(contentsOf: older, encoding: .utf8))
+    try world.sql("CREATE VIEW own AS SELECT product_id FROM ledger.entitlement_v1")
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...3)
+    try world.waitUntilCurrent(daemon)
+    #expect(try world.rows("SELECT * FROM own").count == 3)
+    #expect(world.sink(daemon)?["reason"]?.string?.contains("mirror-schema") == true)
+    #expect(try world.sql("SELECT generation FROM ledger.mirror") == "1")
+    for _ in 1...2 { try world.makeSchema() }
+    try world.waitUntil("the fill") {
+      try world.sql("SELECT generation FROM ledger.mirror") == "2"
+    }
+    try world.waitUntilCurrent(daemon)
+    #expect(world.sink(daemon)?["reason"]?.kind == .null)
+    let found = try world.sql("SELECT DISTINCT storefront FROM ledger.entitlement_v1")
+    #expect(found == "USA")
+    try world.compare(daemon)
+    #expect(try world.rows("SELECT * FROM own").count == 3)
+    _ = try daemon.stop()
+  }
+
   @Test func `without its tables it says so, and the daemon's role makes none`() throws {
     let world = try MirrorWorld(hasSchema: false)
     let daemon = try world.installation.start()
@@ -258,7 +283,9 @@ extension MirrorWorld {
   /// Posts notifications, each of a customer of its own.
   func post(_ daemon: RunningDaemon, _ numbers: ClosedRange<Int>) throws {
     for number in numbers {
-      let body = try installation.sign(Sample.notification(number, otid: "\(7000 + number)"))
+      let body = try installation.sign(
+        Sample.notification(number, otid: "\(7000 + number)")
+          .setting("data.transaction.storefront", .string("USA")))
       #expect(daemon.client().post(body)?.status == 200)
     }
   }

@@ -99,6 +99,7 @@ final class MirrorWorld {
     ("last_notification_uuid", "last_event.notification_uuid"),
     ("last_notification_type", "last_event.notification_type"),
     ("last_subtype", "last_event.subtype"), ("last_signed_date_ms", "last_event.signed_date"),
+    ("storefront", "storefront"), ("billing_plan", "billing_plan"),
   ]
 
   /// A row as one line; members that differ show.
