@@ -162,13 +162,13 @@ function members(row) {
       "app transaction id") : "–", row.app_transaction_id],
     row.confirmed_at ? ["Confirmed by Apple", since(row.confirmed_at, row.as_of),
       row.confirmed_at] : null,
-    ...Object.entries(row).filter(([name, value]) => value !== null && !drawn.has(name))
+    ...Object.entries(row).filter(([name, value]) => value !== null && !placed.has(name))
       .map(([name, value]) => [label(name), `${value}`, value]),
   ].filter(Boolean);
 }
 
 // What is drawn above, or says nothing of the purchase; any other member has its name as a label.
-const drawn = new Set(["object", "environment", "bundle_id", "original_transaction_id",
+const placed = new Set(["object", "environment", "bundle_id", "original_transaction_id",
   "transaction_id", "product_id", "product_type", "ownership", "status", "gives_access",
   "starts_at", "expires_at", "grace_period_expires_at", "revoked_at", "auto_renew",
   "pending_product_id", "gap", "app_account_token", "app_transaction_id", "subscription_group_id",
