@@ -17,22 +17,25 @@ enum PostgresText {
 
 /// Rows of the mirror's tables, in the order of their columns, without the generation.
 struct MirrorBatch {
-  /// That of the tables.
-  let layout: Int64
   var entitlements: [[PostgresValue]] = []
   var spans: [[PostgresValue]] = []
   var accounts: [[PostgresValue]] = []
   var events: [[PostgresValue]] = []
 
-  init(layout: Int64) { self.layout = layout }
+  private let rowFields: [RowField]
+  private let spanFields: [RowField]
+
+  /// - Parameter layout: that of the tables.
+  init(layout: Int64) {
+    rowFields = MirrorSchema.fields(.row, layout)
+    spanFields = MirrorSchema.fields(.span, layout)
+  }
 
   // MARK: Columns
 
-  var entitlementColumns: String { columns(.row) }
-  var spanColumns: String { "from_ms, " + columns(.span) }
-
-  private func columns(_ place: RowField.Place) -> String {
-    MirrorSchema.fields(place, layout).map(\.column).joined(separator: ", ")
+  var entitlementColumns: String { rowFields.map(\.column).joined(separator: ", ") }
+  var spanColumns: String {
+    (["from_ms"] + spanFields.map(\.column)).joined(separator: ", ")
   }
 
   static let accountColumns = "account, environment, bundle_id, original_transaction_id"
@@ -52,8 +55,8 @@ struct MirrorBatch {
       let shown = RowAnswer(
         key: mirrored.key, entitlement: answer, eventCount: row.eventCount,
         lastEvent: row.lastEvent, succeededBy: mirrored.succeededBy)
-      if index == 0 { entitlements.append(values(.row, shown)) }
-      spans.append([.integer(answer.asOf)] + values(.span, shown))
+      if index == 0 { entitlements.append(Self.values(rowFields, shown)) }
+      spans.append([.integer(answer.asOf)] + Self.values(spanFields, shown))
     }
     for account in mirrored.accounts {
       accounts.append([
@@ -74,8 +77,8 @@ struct MirrorBatch {
     ])
   }
 
-  private func values(_ place: RowField.Place, _ answer: RowAnswer) -> [PostgresValue] {
-    MirrorSchema.fields(place, layout).map { field in
+  private static func values(_ fields: [RowField], _ answer: RowAnswer) -> [PostgresValue] {
+    fields.map { field in
       switch field.value(answer) {
       case .none: .null
       case .text(let text): PostgresText.value(text)
