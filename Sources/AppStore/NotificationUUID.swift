@@ -15,14 +15,6 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
     self.init(high: halves.high, low: halves.low)
   }
 
-  /// Reads a text that is this UUID's `description`, nothing else: letters in lower case.
-  public init?(lowercase text: UnsafeBufferPointer<UInt8>) {
-    guard text.count == 36, !text.contains(where: { (0x41...0x5A).contains($0) }),
-      let halves = Self.halves(text)
-    else { return nil }
-    self.init(high: halves.high, low: halves.low)
-  }
-
   private static func halves(_ text: UnsafeBufferPointer<UInt8>) -> (high: UInt64, low: UInt64)? {
     guard text.count == 36 else { return nil }
     var (high, low): (UInt64, UInt64) = (0, 0)

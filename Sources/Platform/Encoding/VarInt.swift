@@ -27,17 +27,4 @@ public enum VarInt {
     }
     return nil
   }
-
-  /// Removes a number of up to ten groups from the start of `bytes`.
-  ///
-  /// - Returns: nil if the bytes end too early.
-  public static func readNumber(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
-    var value: UInt64 = 0
-    for shift in stride(from: UInt64(0), to: 64, by: 7) {
-      guard let byte = bytes.popFirst() else { return nil }
-      value |= UInt64(byte & 0x7F) << shift
-      if byte & 0x80 == 0 { return value }
-    }
-    return nil
-  }
 }
