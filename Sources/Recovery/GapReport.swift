@@ -1,6 +1,7 @@
 public import AppStore
 public import Clients
 public import Platform
+import Queries
 public import Store
 public import StrictJSON
 
@@ -124,14 +125,11 @@ extension GapReport.Account {
   }
 
   /// What it found in a few numbers, for the API.
-  func summary(_ reason: RecoverySchedule.Reason, at time: Int64) -> JSONValue {
-    .object([
-      ("at", .integer(time)), ("reason", .string(reason.rawValue)), ("listed", .integer(listed)),
-      ("recovered", .integer(events)), ("delivered", .integer(delivered)),
-      ("refused", .integer(refused.reduce(conflicts) { $0 + $1.count })),
-      ("gone", .boolean(gone.map { !$0.isEmpty } ?? false)),
-      ("error", .optional(error?.description)),
-    ])
+  func summary(_ reason: RecoverySchedule.Reason, at time: Int64) -> RecoveryStatus.Recovery {
+    RecoveryStatus.Recovery(
+      at: time, reason, listed: listed, recovered: events, delivered: delivered,
+      refused: refused.reduce(conflicts) { $0 + $1.count },
+      isGone: gone.map { !$0.isEmpty } ?? false, error: error?.description)
   }
 
   /// By type and subtype, in their order.

@@ -1,20 +1,10 @@
 import Platform
+import Queries
 
 /// When the daemon recovers and reconciles, and what: a value without a clock. Times are
 /// milliseconds since 1970.
 struct RecoverySchedule: Equatable {
-  enum Reason: String {
-    case start, restore, silence
-    /// Again over the newest time: Apple may list late.
-    case again
-    /// What Apple could not deliver in the last eight days, which is as long as it tries.
-    case failures
-    /// Customers of whom Apple has said nothing since their paid period ended.
-    case reconciliation
-
-    /// Whether it is repeated every day, and follows from no gap.
-    var isDaily: Bool { self == .failures || self == .reconciliation }
-  }
+  typealias Reason = RecoveryStatus.Reason
 
   struct Task: Equatable {
     var reason: Reason
@@ -116,4 +106,9 @@ struct RecoverySchedule: Equatable {
     silenceAt = lastReceived
     add(Task(reason: .silence, since: lastReceived, due: now))
   }
+}
+
+extension RecoveryStatus.Reason {
+  /// Whether it is repeated every day, and follows from no gap.
+  var isDaily: Bool { self == .failures || self == .reconciliation }
 }

@@ -1,5 +1,6 @@
 public import Ledger
 public import Platform
+public import Queries
 public import Store
 import Synchronization
 

@@ -216,7 +216,7 @@ final class RecoveryWorker {
     guard isDone else { return }
     reconciliation = nil
     let end = Clock.now()
-    let isComplete = run.results.allSatisfy { $0.error == nil }
+    let isComplete = run.results.allSatisfy { $0.found.error == nil }
     schedule?.finish(task, at: end, isComplete: isComplete)
     if isComplete { reconciledAt = end }
     record(run.results, at: end)
@@ -244,10 +244,10 @@ final class RecoveryWorker {
   }
 
   private func record(_ results: [DueReconciliation.Result], at end: Int64) {
-    func sum(_ count: KeyPath<DueReconciliation.Result, Int64>) -> Int64 {
-      results.reduce(0) { $0 + $1[keyPath: count] }
+    func sum(_ count: KeyPath<RecoveryStatus.Reconciliation, Int64>) -> Int64 {
+      results.reduce(0) { $0 + $1.found[keyPath: count] }
     }
-    let error = results.lazy.compactMap(\.error).first
+    let error = results.lazy.compactMap(\.found.error).first
     service.update { status in
       status.reconciliation.asked += sum(\.asked)
       status.reconciliation.differed += sum(\.differed)
@@ -259,8 +259,10 @@ final class RecoveryWorker {
       }
       showNext(&status)
       for result in results {
+        var found = result.found
+        found.at = end
         status.apps[.init(result.environment, result.bundleId), default: .init()].reconciliation =
-          result.json(at: end)
+          found
       }
     }
     let remaining = results.flatMap(\.remainingIds)

@@ -37,7 +37,7 @@ final class InProcessServer: Sendable {
     ledger = try Ledger.start(
       data ?? DataFolder(path: folder + "/data"), now: Clock.now(), shared: shared
     ) { _ in }
-    service = LedgerService(ledger, configuration, version: [("version", .string("test"))])
+    service = LedgerService(ledger, configuration, version: "test")
     var settings = ServerConfiguration(listen: "127.0.0.1:0")
     settings.reactors = reactors
     server = try HTTPServer.start(settings) { [service] in try LedgerHandler(service) }

@@ -1,4 +1,5 @@
 import Platform
+import Queries
 import Testing
 
 @testable import Recovery

@@ -39,9 +39,9 @@ extension LedgerHandler {
         bundleId: query["bundle_id"], token: token)
       let service = service
       service.overview.ask(question, service.configuration) { found in
-        if case .object(let members)? = found {
-          let recovery = service.recoveryOverview(of: question)
-          return sender.send(.json(members + [("recovery", recovery)]))
+        if var found {
+          found.recovery = service.recoveryOverview(of: question)
+          return sender.send(.json(Overview.Answer.object.json(found)))
         }
         let refusal = Problem.response(.unavailable("overview"))
         service.record(refusal)
@@ -88,10 +88,7 @@ extension LedgerHandler {
   /// What every sink does. A sink tells of all apps.
   private func sinks(_ token: Configuration.ReadToken) -> HTTPResponse {
     guard token.coversEverything else { return Problem.notAllowed }
-    let statuses = service.deliveryStatuses
-    return .json([
-      ("object", .string("list")), ("items", .array(statuses.map(\.json))),
-    ])
+    return .json(Answers.sinks.json(service.deliveryStatuses))
   }
 
   /// The stored result of `rebuild --diff`.
@@ -99,12 +96,8 @@ extension LedgerHandler {
     _ token: Configuration.ReadToken, through sender: ResponseSender
   ) -> HTTPResponse? {
     service.answer(.long, token, through: sender) { [service] _ throws(LedgerError) in
-      do throws(LedgerError) {
-        let stored = try StoredDiff.read(service.ledger.folder, for: token)
-        return stored.map { .json($0) } ?? Problem.noComparison
-      } catch {
-        throw error
-      }
+      let stored = try StoredDiff.read(service.ledger.folder, for: token)
+      return stored.map { .json(Comparison.object.json($0)) } ?? Problem.noComparison
     }
   }
 
@@ -122,10 +115,8 @@ extension LedgerHandler {
         QuarantineFilter(
           reason: query["reason"], bundleId: query["bundle_id"], environment: query.environment),
         limit: Int(query.integer("limit", of: route)), isRaw: query.isTrue("raw"), for: token)
-      return .json([
-        ("object", .string("list")), ("items", .array(page.items.map(\.json))),
-        ("next_page", .optional(page.next.map(String.init))),
-      ])
+      return .json(
+        page.items.map(\.json), next: page.next.map(String.init), of: QuarantinedEntry.object)
     }
   }
 }

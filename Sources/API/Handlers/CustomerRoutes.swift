@@ -64,7 +64,7 @@ enum CustomerRoutes {
         else { throw ParameterFault(.invalid, parameter) }
         set(parameter.name, value)
       }
-      let expected = Schema.list(idSchema, count: 1...Int64(maximumIds))
+      let expected = JSONSchema.list(idSchema, count: 1...Int64(maximumIds))
       guard let list = root["ids"] else {
         throw ParameterFault(.missing, "ids", expected: expected)
       }
@@ -113,7 +113,7 @@ enum CustomerRoutes {
       }
     }
 
-    private var idSchema: Schema {
+    private var idSchema: JSONSchema {
       switch kind {
       case .appAccountToken: .uuid
       case .account: Parameter.customerId.schema
@@ -161,9 +161,8 @@ enum CustomerRoutes {
       rows += customer.rows.count
       next += 1
     }
-    return .json([
-      ("object", .string("list")), ("items", .array(customers.items)),
-      ("next_page", .optional(next < asked.ids.count ? String(next) : nil)),
-    ])
+    return .json(
+      customers.items, next: next < asked.ids.count ? String(next) : nil,
+      of: CustomerDocument.object)
   }
 }

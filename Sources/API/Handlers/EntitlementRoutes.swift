@@ -202,11 +202,9 @@ enum EntitlementRoutes {
       asOf: nil, knownAt: nil, now: Clock.now(), token: token)
     let page = try reader.list(
       filter, after: after ?? nil, limit: Int(query.integer("limit", of: route)), question)
-    return .json([
-      ("object", .string("list")), ("items", .array(page.rows.map(\.json))),
-      ("next_page", .optional(page.next.map { PageCursor.text($0, for: token) })),
-      ("fold_version", .integer(Int64(page.foldVersion))),
-    ])
+    let items = Answers.Page(
+      items: page.rows.map(\.json), next: page.next.map { PageCursor.text($0, for: token) })
+    return .json(Answers.rows.json((items, page.foldVersion)))
   }
 
   private static func question(

@@ -7,6 +7,15 @@ extension HTTPResponse {
     json(.object(members), status: status)
   }
 
+  /// A page of a list.
+  ///
+  /// - Parameter next: the parameter `after` of the next page; nil at the end.
+  static func json<Item>(
+    _ items: [JSONValue], next: String?, of item: JSONObject<Item>
+  ) -> HTTPResponse {
+    json(Answers.list(of: item).json(Answers.Page(items: items, next: next)))
+  }
+
   /// A response with a JSON value as its body, and a line end for terminals.
   static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
     HTTPResponse(

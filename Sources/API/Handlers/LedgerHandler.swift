@@ -118,7 +118,7 @@ public final class LedgerHandler: RequestHandler {
       return inspect(admitted, request, through: sender)
     case .entitlements, .entitlement, .history, .customer, .customers:
       return read(admitted, request, through: sender)
-    case .healthz: return .json([("status", .string("alive"))])
+    case .healthz: return .json(Answers.state.json("alive"))
     case .readyz: return ready()
     case .version: return version(admitted, through: sender)
     case .metrics: return metrics(admitted, through: sender)

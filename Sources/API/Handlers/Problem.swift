@@ -61,20 +61,47 @@ enum Problem {
     }
   }
 
+  typealias Members = (status: Int, code: String, detail: String, fault: ParameterFault?)
+
+  /// RFC 9457.
+  static let object = JSONObject<Members>([
+    JSONMember("type", .text("A URN that contains the code.")) {
+      "urn:subledger:problem:\($0.code)"
+    },
+    JSONMember("title", .text()) { HTTPResponse.reason(of: $0.status) },
+    JSONMember("status", .integer("The HTTP status of the response.")) { $0.status },
+    JSONMember("detail", .text()) { $0.detail },
+    JSONMember("code", .text("The reason, for programs; it is stable across releases.")) {
+      $0.code
+    },
+    JSONMember("retryable", .boolean("Whether the same request may succeed later.")) {
+      [503, 408].contains($0.status)
+    },
+    .ifAny(
+      "reason",
+      .oneOf(
+        ParameterFault.Reason.allCases.map(\.rawValue), "What is wrong with the parameter.")
+    ) { $0.fault?.reason.rawValue },
+    .ifAny(
+      "parameter", .text("The parameter or member that is wrong; null if its name is unknown.")
+    ) { $0.fault.map(\.parameter) },
+    .ifAny("position", .integer("Which parameter of the query is wrong, counted from 1.")) {
+      $0.fault.map(\.position)
+    },
+    .ifAny("expected", .anything("A JSON Schema of the values or names that are valid; or null.")) {
+      $0.fault.map { $0.expected?.json ?? .null }
+    },
+  ])
+
   static func response(
     _ status: Int, _ code: String, _ detail: String, retryAfter seconds: Int? = nil,
-    closes: Bool = false, more: [(String, JSONValue)] = []
+    closes: Bool = false, fault: ParameterFault? = nil
   ) -> HTTPResponse {
-    let members: [(String, JSONValue)] = [
-      ("type", .string("urn:subledger:problem:\(code)")),
-      ("title", .string(HTTPResponse.reason(of: status))), ("status", .integer(Int64(status))),
-      ("detail", .string(detail)), ("code", .string(code)),
-      ("retryable", .boolean(status == 503 || status == 408)),
-    ]
     var headers = [(name: "Content-Type", value: "application/problem+json")]
     if let seconds { headers.append((name: "Retry-After", value: String(seconds))) }
     var problem = HTTPResponse(
-      status: status, headers: headers, body: JSONValue.object(members + more).bytes + [0x0A],
+      status: status, headers: headers,
+      body: object.json((status, code, detail, fault)).bytes + [0x0A],
       closes: closes)
     problem.code = code
     return problem
@@ -163,12 +190,12 @@ enum Problem {
 
   /// The answer to a parameter of the query, or of the path.
   static func response(_ fault: ParameterFault) -> HTTPResponse {
-    response(400, "query", badQueryDetail, more: fault.members)
+    response(400, "query", badQueryDetail, fault: fault)
   }
 
   /// The answer to a member of the body.
   static func response(toBody fault: ParameterFault) -> HTTPResponse {
-    response(400, "body", badBodyDetail, more: fault.members)
+    response(400, "body", badBodyDetail, fault: fault)
   }
 
   static func unauthorized() -> HTTPResponse {

@@ -17,23 +17,19 @@ extension LedgerHandler {
       return Problem.response(503, reason, failure.description, retryAfter: 1)
     }
     let faults = service.ledger.copy?.faults ?? .none
-    return .json(
-      [
-        ("status", .string("ready")),
-        ("projection", .string(service.ledger.liveProjection.state.rawValue)),
-      ] + (faults == .none ? [] : [("shared_journal", .object(faults.members))]))
+    return .json(Answers.ready.json((service.ledger.liveProjection.state, faults)))
   }
 
   /// `GET /version`. The digest tells of every event, so it is only for tokens that cover all.
   func version(_ admitted: AdmittedRequest, through sender: ResponseSender) -> HTTPResponse? {
-    let known = service.version
+    let versions = service.versions
     guard let token = admitted.token, token.coversEverything else {
-      return .json(known + [("digest", .null)])
+      return .json(Answers.version.json((versions, nil)))
     }
     // The digest of the live projection, as far as it is folded; null while there is none.
     return service.answer(.short, token, through: sender) { reader in
       let digest = try? reader.digest()
-      return .json(known + [("digest", .optional(digest ?? nil))])
+      return .json(Answers.version.json((versions, digest ?? nil)))
     }
   }
 

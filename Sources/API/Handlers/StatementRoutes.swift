@@ -76,7 +76,7 @@ extension LedgerHandler {
     service.ledger.erase(account: account) { [service] erased in
       let response: HTTPResponse =
         switch erased {
-        case .done(true): .json([("outcome", .string("erased"))])
+        case .done(true): .json(Answers.erased.json(()))
         case .done(false): Problem.noSuchAccount
         case .inUse: Problem.response(.unavailable("in_use"))
         case .failed: Problem.response(.unavailable("journal"))
@@ -108,10 +108,8 @@ extension LedgerHandler {
           token.covers(environment: environment, bundleId: bundleId)
             && query["bundle_id"].map { $0 == bundleId } ?? true
         }
-        return .json([
-          ("object", .string("list")), ("items", .array(page.grants.map(\.json))),
-          ("next_page", .optional(page.next.map(String.init))),
-        ])
+        return .json(
+          page.grants.map(\.json), next: page.next.map(String.init), of: GrantDocument.object)
       }
     } catch {
       return Problem.response(error)
@@ -127,28 +125,28 @@ extension LedgerService {
     if case .conflict = outcome { return sender.send(Problem.reusedKey) }
     if let refusal = outcome.refusal { return sender.send(Problem.response(refusal)) }
     answerJournaled(said.token, through: sender) { reader throws(LedgerError) in
-      [("outcome", .string(outcome.name)), try Self.subject(of: said, reader)]
+      try Self.answer(to: said, reader)
     }
   }
 
   /// What the answer shows: the row of the purchase, or the grant.
-  private static func subject(
-    of said: LedgerHandler.Said, _ reader: LedgerReader
-  ) throws(LedgerError) -> (String, JSONValue) {
+  private static func answer(
+    to said: LedgerHandler.Said, _ reader: LedgerReader
+  ) throws(LedgerError) -> JSONValue {
     let statement = said.statement
     switch statement.content {
     case .claim(let id), .release(let id):
       let row = try reader.entitlement(
         id, environment: statement.environment, bundleId: statement.bundleId,
         LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: said.token))
-      return ("entitlement", row?.json ?? .null)
+      return Answers.submitted.json((said.outcome, row))
     case .grant, .revocation:
       let grants = try reader.grants(of: statement.customer, statement.environment)
       // The event of this statement, or of the one that it repeats: an equal one is another's.
       let grant = said.outcome.seq.flatMap { seq in
         grants.first { $0.seq == seq || $0.revokedBy == seq }
       }
-      return ("grant", grant?.json ?? .null)
+      return Answers.granted.json((said.outcome, grant))
     }
   }
 

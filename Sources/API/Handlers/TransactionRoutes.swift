@@ -69,16 +69,14 @@ extension LedgerService {
         stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
         LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: result.token))
       guard let row else { throw .busy }
-      return [
-        ("outcome", .string(result.outcome.name)), ("entitlement", row.json),
-      ]
+      return Answers.submitted.json((result.outcome, row))
     }
   }
 
   /// Answers what the writer has journaled, with the rows that it is about.
   func answerJournaled(
     _ token: Configuration.ReadToken, through sender: ResponseSender,
-    _ read: @escaping @Sendable (LedgerReader) throws(LedgerError) -> [(String, JSONValue)]
+    _ read: @escaping @Sendable (LedgerReader) throws(LedgerError) -> JSONValue
   ) {
     let refusal = answer(.short, token, isForced: true, through: sender) {
       reader throws(LedgerError) in
@@ -173,10 +171,8 @@ extension LedgerService {
     }
     answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
       let rows = try Self.entitlements(of: receipt, result.token, reader)
-      return [
-        ("outcome", .string(result.outcome.name)), ("entitlements", .array(rows)),
-        ("more", .boolean(receipt.streams.count > Self.maximumEntitlements)),
-      ]
+      return Answers.receipt.json(
+        (result.outcome, rows, receipt.streams.count > Self.maximumEntitlements))
     }
   }
 
@@ -185,14 +181,14 @@ extension LedgerService {
 
   private static func entitlements(
     of receipt: SubmittedReceipt, _ token: Configuration.ReadToken, _ reader: LedgerReader
-  ) throws(LedgerError) -> [JSONValue] {
-    var rows: [JSONValue] = []
+  ) throws(LedgerError) -> [RowDocument] {
+    var rows: [RowDocument] = []
     for stream in receipt.streams.prefix(maximumEntitlements) {
       let row = try reader.entitlement(
         stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
         LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: token))
       guard let row else { throw .busy }
-      rows.append(row.json)
+      rows.append(row)
     }
     return rows
   }

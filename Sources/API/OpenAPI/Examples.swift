@@ -8,7 +8,7 @@ import StrictJSON
 /// Answers are made from their schemas, so that they have the members and types that these name,
 /// and problems are those that the daemon sends.
 enum Examples {
-  static func answer(_ schema: Schema) -> JSONValue { value(schema.json, of: "") }
+  static func answer(_ schema: JSONSchema) -> JSONValue { value(schema.json, of: "") }
 
   /// A problem of a status, as a route sends it.
   static func problem(_ status: Int, of route: Route) -> JSONValue {

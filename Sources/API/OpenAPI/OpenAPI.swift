@@ -1,3 +1,4 @@
+import Delivery
 import StrictJSON
 
 /// The OpenAPI 3.1 document (spec.openapis.org/oas/v3.1.0), generated from the table of routes.
@@ -34,7 +35,7 @@ enum OpenAPI {
               ("name", .string(tag.rawValue)), ("description", .string(tag.meaning)),
             ])
           })
-      ), ("paths", .object(paths)),
+      ), ("paths", .object(paths)), ("webhooks", .object([("message", webhook)])),
       (
         "components",
         .object([
@@ -64,6 +65,47 @@ enum OpenAPI {
     return paths.map { ($0.0, .object($0.1)) }
   }
 
+  /// What the daemon sends to sinks of kind webhook.
+  private static let webhook = JSONValue.object([
+    (
+      "post",
+      .object([
+        ("operationId", .string("receiveMessage")),
+        ("summary", .string("A message of a sink, at least once; in order for each customer.")),
+        (
+          "parameters",
+          .array(
+            Message.headers.map { name, meaning in
+              .object([
+                ("name", .string(name)), ("in", .string("header")),
+                ("required", .boolean(false)), ("description", .string(meaning)),
+                ("schema", JSONSchema.text().json),
+              ])
+            })
+        ), ("requestBody", body(Message.object.schema)),
+        (
+          "responses",
+          .object([
+            ("2XX", described("It is taken.")),
+            ("410", described("Nothing more is sent, until `subledger sink resume`.")),
+            ("default", described("It is sent again later.")),
+          ])
+        ),
+      ])
+    )
+  ])
+
+  private static func described(_ meaning: String) -> JSONValue {
+    .object([("description", .string(meaning))])
+  }
+
+  private static func body(_ schema: JSONSchema) -> JSONValue {
+    .object([
+      ("required", .boolean(true)),
+      ("content", .object([("application/json", .object([("schema", schema.json)]))])),
+    ])
+  }
+
   private static func operation(_ route: Route) -> JSONValue {
     var members: [(String, JSONValue)] = [
       ("operationId", .string(route.operationId)), ("summary", .string(route.summary)),
@@ -73,15 +115,7 @@ enum OpenAPI {
       members.append(("parameters", .array(route.parameters.map(parameter))))
     }
     if let body = route.body {
-      let content = JSONValue.object([("schema", body.json)])
-      members.append(
-        (
-          "requestBody",
-          .object([
-            ("required", .boolean(true)),
-            ("content", .object([("application/json", content)])),
-          ])
-        ))
+      members.append(("requestBody", self.body(body)))
     }
     let unchanged = route.isConditional ? [notModified] : []
     members.append(
@@ -96,10 +130,10 @@ enum OpenAPI {
     let (type, schema, example) =
       switch reply.content {
       case .json(let schema): ("application/json", schema, Examples.answer(schema))
-      case .text(let type): (type, Schema.text(""), .string("subledger_journal_seq 42\n"))
+      case .text(let type): (type, JSONSchema.text(""), .string("subledger_journal_seq 42\n"))
       case .problem:
         (
-          "application/problem+json", Schema.named("Problem"),
+          "application/problem+json", JSONSchema.named("Problem"),
           Examples.problem(reply.status, of: route)
         )
       }
@@ -117,12 +151,7 @@ enum OpenAPI {
 
   private static let notModified = (
     "304",
-    JSONValue.object([
-      (
-        "description",
-        .string("The answer is that of the ETag in If-None-Match, but for `as_of`; no body.")
-      )
-    ])
+    described("The answer is that of the ETag in If-None-Match, but for `as_of`; no body.")
   )
 
   /// Requests that are not HTTP, too large or too slow are refused before a route is matched.
@@ -139,7 +168,7 @@ enum OpenAPI {
           (
             "application/problem+json",
             .object([
-              ("schema", Schema.named("Problem").json),
+              ("schema", JSONSchema.named("Problem").json),
               ("example", Examples.document(Problem.transport(431))),
             ])
           )

@@ -1,8 +1,9 @@
 import AppStore
+import StrictJSON
 
 /// The JSON Schema of a parameter's values: in the document, and in refusals of other values.
 extension Parameter {
-  var schema: Schema {
+  var schema: JSONSchema {
     switch kind {
     case .identifier: .text("", pattern: "^[0-9A-Za-z_-]{1,128}$")
     case .name: .text("", pattern: "^[^\\u0000-\\u001f]{1,128}$")

@@ -18,11 +18,11 @@ struct ParameterFault: Error, Sendable {
   /// Nil if it is unknown.
   let parameter: String?
   /// Which values are valid, as a JSON Schema, or which names; nil if any value is.
-  let expected: Schema?
+  let expected: JSONSchema?
   /// Which parameter of the query it is, counted from 1; nil for a member of a body.
   private(set) var position: Int?
 
-  init(_ reason: Reason, _ parameter: String?, expected: Schema? = nil) {
+  init(_ reason: Reason, _ parameter: String?, expected: JSONSchema? = nil) {
     self.reason = reason
     self.parameter = parameter
     self.expected = expected
@@ -40,12 +40,4 @@ struct ParameterFault: Error, Sendable {
 
   /// A cursor that was cut, altered or made for another token.
   static let after = ParameterFault(.invalid, .after)
-
-  /// The members that the problem document adds.
-  var members: [(String, JSONValue)] {
-    [
-      ("reason", .string(reason.rawValue)), ("parameter", .optional(parameter)),
-      ("position", .optional(position.map(Int64.init))), ("expected", expected?.json ?? .null),
-    ]
-  }
 }

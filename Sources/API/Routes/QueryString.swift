@@ -1,5 +1,6 @@
 import AppStore
 import Platform
+import StrictJSON
 
 /// The query of a request, parsed strictly: known names, each at most once, percent-decoded
 /// (RFC 3986), with valid values.

@@ -1,4 +1,5 @@
 import Ledger
+import StrictJSON
 
 /// One route: a row of the table from which routing, `Allow`, the check of parameters and the
 /// OpenAPI document are derived, so that they cannot contradict each other.
@@ -42,7 +43,7 @@ final class Route: Sendable {
     let content: Content
 
     enum Content: Sendable {
-      case json(Schema)
+      case json(JSONSchema)
       case text(String)
       case problem
     }
@@ -59,14 +60,14 @@ final class Route: Sendable {
   let summary: String
   let parameters: [Parameter]
   /// The body of a POST; nil if the route reads none.
-  let body: Schema?
+  let body: JSONSchema?
   let replies: [Reply]
   let pathParameters: [Parameter]
   let queryParameters: [Parameter]
 
   init(
     _ name: Name, _ method: String, _ path: String, _ access: Access, _ summary: String,
-    _ parameters: [Parameter] = [], body: Schema? = nil, _ replies: [Reply] = []
+    _ parameters: [Parameter] = [], body: JSONSchema? = nil, _ replies: [Reply] = []
   ) {
     self.name = name
     self.method = method

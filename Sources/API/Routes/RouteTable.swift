@@ -2,6 +2,7 @@ import AppStore
 import Ledger
 import Queries
 import Store
+import StrictJSON
 
 extension Route {
   /// All routes of the server.

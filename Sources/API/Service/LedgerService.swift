@@ -2,8 +2,7 @@ public import Delivery
 import HTTPServer
 public import Ledger
 public import Platform
-import Queries
-public import StrictJSON
+public import Queries
 import Synchronization
 
 /// What all reactor threads share: the ledger, the configuration, the metrics.
@@ -13,8 +12,8 @@ public final class LedgerService: Sendable {
   let refusalLog = RefusalLog()
   let ownerFaults = OwnerFaults()
   let posted = PostedTimes()
-  /// The members of `GET /version` that do not change while the daemon runs.
-  let version: [(String, JSONValue)]
+  /// Of the program and of its parts, by name.
+  let versions: [(name: String, version: String)]
   private let current: Mutex<Configuration>
   private let generation = Atomic<Int>(0)
   let arrivals = Arrivals(startedAt: Clock.now())
@@ -28,18 +27,16 @@ public final class LedgerService: Sendable {
   private let draining = Atomic<Bool>(false)
   /// Set once, before the first request.
   private let sampler = Mutex<ResourceSampler?>(nil)
-  private let recovery = Mutex<(@Sendable () -> RecoveryReadings?)?>(nil)
+  private let recovery = Mutex<(@Sendable () -> RecoveryStatus?)?>(nil)
   private let delivery = Mutex<DeliveryService?>(nil)
 
   /// If committing a batch takes longer, in seconds, the disk is taken to be stalled.
   private static let stalledSeconds = 10.0
 
-  /// - Parameter version: the members of `GET /version`.
-  public init(
-    _ ledger: Ledger, _ configuration: Configuration, version: [(String, JSONValue)]
-  ) {
+  /// - Parameter version: of the program.
+  public init(_ ledger: Ledger, _ configuration: Configuration, version: String) {
     self.ledger = ledger
-    self.version = version
+    versions = ComponentVersions.all(of: version)
     current = Mutex(configuration)
     metrics.notifications.addApps(configuration.apps.keys)
     overview = Overview(ledger, arrivals, rows)
@@ -47,10 +44,7 @@ public final class LedgerService: Sendable {
     feed = FeedService(ledger, readers)
     barrier = ReadBarrier(ledger)
     ledger.adopt(durations: configuration.nonRenewingDurations)
-    let program = version.first { $0.0 == "version" }?.1
-    var name = "0"
-    if case .string(let text) = program { name = text }
-    openAPI = .json(OpenAPI.document(version: name))
+    openAPI = .json(OpenAPI.document(version: version))
   }
 
   /// Starts the thread that samples files and disk.
@@ -78,12 +72,12 @@ public final class LedgerService: Sendable {
   }
 
   /// Sets where the numbers of recoveries come from; nil of it shows none.
-  public func setRecovery(_ read: @escaping @Sendable () -> RecoveryReadings?) {
+  public func setRecovery(_ read: @escaping @Sendable () -> RecoveryStatus?) {
     recovery.withLock { $0 = read }
   }
 
   /// The numbers of recoveries; nil if Apple is asked about no app.
-  var recoveryReadings: RecoveryReadings? { recovery.withLock { $0 }?() }
+  var recoveryStatus: RecoveryStatus? { recovery.withLock { $0 }?() }
 
   /// Sets who sends changes to others.
   public func setDelivery(_ service: DeliveryService) {
@@ -188,12 +182,8 @@ public final class LedgerService: Sendable {
   ///   - folded: the last seq in the live projection; nil if there is none.
   func metricsText(for token: Configuration.ReadToken, folded: Int64?) -> String {
     sampler.withLock { $0 }?.requestRowCount()
-    let versions = version.compactMap { name, value -> (String, String)? in
-      guard case .string(let text) = value else { return nil }
-      return (name, text)
-    }
     return metrics.text(
-      for: token, self, readings, folded: folded, versions: versions, recovery: recoveryReadings,
+      for: token, self, readings, folded: folded, versions: versions, recovery: recoveryStatus,
       delivery: delivery.withLock { $0 })
   }
 }

@@ -18,7 +18,7 @@ extension Metrics {
   ///   - delivery: who sends changes to others.
   func text(
     for token: Configuration.ReadToken, _ service: LedgerService, _ readings: ResourceReadings,
-    folded: Int64?, versions: [(String, String)], recovery: RecoveryReadings?,
+    folded: Int64?, versions: [(String, String)], recovery: RecoveryStatus?,
     delivery: DeliveryService?
   ) -> String {
     let ledger = service.ledger

@@ -16,7 +16,7 @@ extension LedgerService {
   ) -> HTTPResponse {
     if let seq = outcome.seq {
       record(received, outcome, seq: seq, since: start)
-      return .json([("outcome", .string(outcome.name)), ("seq", .integer(seq))])
+      return .json(Answers.journaled.json((outcome, seq)))
     }
     let refusal = outcome.refusal ?? .malformed("envelope")
     metrics.notifications.add(received, outcome)

@@ -7,8 +7,7 @@ import SignedData
 import Store
 import StrictJSON
 
-/// Messages that no event causes. They have the members of those that one does; what only an event
-/// has is null, and `seq` is the last event of the customer that is folded in.
+/// Messages that no event causes.
 extension MessageMaker {
   /// Time alone changed the answer for a customer.
   func turn(_ at: Int64, _ stream: Int64) throws(Failure) -> OutgoingMessage {
@@ -18,8 +17,8 @@ extension MessageMaker {
     }
     guard let (rows, seq) = found else { throw .overtaken }
     return try message(
-      MessageType.statusChanged, at, key, seq, source: "clock",
-      Self.members(rows, hadAccess: rows.before?.entitlement.givesAccess, changes: rows.changes))
+      MessageType.statusChanged, at, key, seq, source: "clock", rows,
+      hadAccess: rows.before?.entitlement.givesAccess ?? false, changes: Self.json(rows.changes))
   }
 
   /// Another fold changed the answer for a customer.
@@ -36,9 +35,9 @@ extension MessageMaker {
       try reader.row(knownAt: at, of: key)
     }
     guard let (rows, seq) = found else { throw .unreadable }
-    let members = Self.members(rows, hadAccess: known.hadAccess, changes: [])
-      .map { ($0.0, $0.0 == "changes" ? known.changes : $0.1) }
-    return try message(MessageType.recalculated, at, key, seq, source: "rebuild", members)
+    return try message(
+      MessageType.recalculated, at, key, seq, source: "rebuild", rows,
+      hadAccess: known.hadAccess, changes: known.changes)
   }
 
   private func key(_ stream: Int64) throws(Failure) -> StreamKey {
@@ -52,19 +51,16 @@ extension MessageMaker {
 
   private func message(
     _ type: String, _ at: Int64, _ key: StreamKey, _ seq: Int64, source: String,
-    _ members: [(String, JSONValue)]
+    _ rows: EventRows, hadAccess: Bool, changes: JSONValue
   ) throws(Failure) -> OutgoingMessage {
-    let id = Self.id(type, at, key, reader.journal.fold)
-    let data: [(String, JSONValue)] =
-      [
-        ("seq", .integer(seq)), ("environment", .string(key.environment.rawValue)),
-        ("bundle_id", .string(key.bundleId)), ("notification_type", .null), ("subtype", .null),
-        ("original_transaction_id", .string(key.originalTransactionId)), ("signed_date", .null),
-        ("received_at", .null), ("source", .string(source)), ("arrival", .null),
-      ] + (try place(seq, in: key)) + members
-    let body = envelope(
-      id: id, type: type, subject: key.originalTransactionId, time: at, timestamp: at, data)
-    return OutgoingMessage(id: id, body: body.bytes)
+    let content = Message.Content(
+      seq: seq, environment: key.environment, bundleId: key.bundleId,
+      originalTransactionId: key.originalTransactionId, source: source,
+      number: try number(seq, in: key), rows: rows, hadAccess: hadAccess, changes: changes)
+    let message = Message(
+      id: Self.id(type, at, key, reader.journal.fold), journalId: journalId, type: type,
+      subject: key.originalTransactionId, time: at, timestamp: at, data: content)
+    return OutgoingMessage(id: message.id, body: message.bytes)
   }
 
   /// A UUID of version 8 over customer, moment and fold: the same in every attempt and restore.

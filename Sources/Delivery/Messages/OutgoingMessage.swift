@@ -16,14 +16,11 @@ struct OutgoingMessage {
 }
 
 /// Makes messages from the journal. For one thread.
-///
-/// A webhook's body is a structured CloudEvent (CloudEvents 1.0, JSON format, section 3.2) with the
-/// customer's whole row, folded through the very event: a receiver may keep the newest by `seq`.
 struct MessageMaker {
   let reader: LedgerReader
   /// Knows which recalculations were announced.
   let store: SinkStore
-  private let journalId: String
+  let journalId: String
 
   /// - Throws: what SQLite reports.
   init(_ reader: LedgerReader, _ store: SinkStore) throws(LedgerError) {
@@ -114,40 +111,27 @@ struct MessageMaker {
 
   private func cloudEvent(
     _ event: MessageEvent, _ sink: Configuration.Sink
-  ) throws(Failure) -> JSONValue {
-    var data: [(String, JSONValue)] = [
-      ("seq", .integer(event.seq)), ("environment", .string(event.environment.rawValue)),
-      ("bundle_id", .string(event.bundleId)),
-      ("notification_type", .string(event.notificationType)), ("subtype", .optional(event.subtype)),
-      ("original_transaction_id", .optional(event.originalTransactionId)),
-      ("signed_date", .integer(event.signedDate)), ("received_at", .integer(event.receivedAt)),
-      ("source", .string(event.source.rawValue)), ("arrival", .string(event.arrival.rawValue)),
-    ]
+  ) throws(Failure) -> Message {
+    var content = Message.Content(
+      seq: event.seq, environment: event.environment, bundleId: event.bundleId,
+      originalTransactionId: event.originalTransactionId, event: event,
+      source: event.source.rawValue)
     if let key = event.streamKey {
-      data += try customer(key, event)
-    } else {
-      data += [
-        ("stream_seq", .null), ("previous_seq", .null), ("access", .null), ("changes", .object([])),
-        ("entitlement", .null), ("next", .null),
-      ]
+      let rows = try read { () throws(LedgerError) in
+        try reader.rows(around: event.seq, of: key, at: event.receivedAt)
+      }
+      content.number = try number(event.seq, in: key)
+      content.rows = rows
+      content.hadAccess = rows.before?.entitlement.givesAccess ?? false
+      content.changes = Self.json(rows.changes)
     }
     if sink.include.contains(.payload) {
-      data.append(("payload", reader.payload(of: try stored(event.seq))))
+      content.payload = reader.payload(of: try stored(event.seq))
     }
-    return envelope(
-      id: event.notificationUUID.description, type: MessageType.of(event),
+    return Message(
+      id: event.notificationUUID.description, journalId: journalId, type: MessageType.of(event),
       subject: event.originalTransactionId, time: event.receivedAt, timestamp: event.signedDate,
-      data)
-  }
-
-  private func customer(
-    _ key: StreamKey, _ event: MessageEvent
-  ) throws(Failure) -> [(String, JSONValue)] {
-    let rows = try read { () throws(LedgerError) in
-      try reader.rows(around: event.seq, of: key, at: event.receivedAt)
-    }
-    return try place(event.seq, in: key)
-      + Self.members(rows, hadAccess: rows.before?.entitlement.givesAccess, changes: rows.changes)
+      data: content)
   }
 
   /// Reads, and tells what fails for a moment from what fails for good.
@@ -160,65 +144,27 @@ struct MessageMaker {
   }
 
   /// The number of an event within its stream, and the event before it.
-  func place(_ seq: Int64, in key: StreamKey) throws(Failure) -> [(String, JSONValue)] {
-    do throws(LedgerError) {
+  func number(
+    _ seq: Int64, in key: StreamKey
+  ) throws(Failure) -> (seq: Int64?, previous: Int64?) {
+    try read { () throws(LedgerError) in
       let number = try reader.journal.streamNumber(of: seq, in: key)
-      return [("stream_seq", .integer(number.seq)), ("previous_seq", .optional(number.previous))]
-    } catch {
-      throw error.isTemporary ? .notNow : .unreadable
+      return (number.seq, number.previous)
     }
   }
 
-  static func members(
-    _ rows: EventRows, hadAccess: Bool?, changes: [HistoryEntry.Change]
-  ) -> [(String, JSONValue)] {
-    [
-      (
-        "access",
-        .object([
-          ("before", .boolean(hadAccess ?? false)),
-          ("after", .boolean(rows.after?.entitlement.givesAccess ?? false)),
-        ])
-      ),
-      ("changes", .object(changes.map { ($0.field, .array([$0.before, $0.after])) })),
-      ("entitlement", rows.json ?? .null),
-      (
-        "next",
-        rows.next.map { next in
-          .object([
-            ("at", .integer(next.asOf)), ("status", .string(next.status.rawValue)),
-            ("gives_access", .boolean(next.givesAccess)),
-          ])
-        } ?? .null
-      ),
-    ]
-  }
-
-  // MARK: The envelope
-
-  func envelope(
-    id: String, type: String, subject: String?, time: Int64, timestamp: Int64,
-    _ data: [(String, JSONValue)]
-  ) -> JSONValue {
-    .object(
-      [
-        ("specversion", .string("1.0")), ("id", .string(id)),
-        ("source", .string("/subledger/\(journalId)")),
-      ] + (subject.map { [("subject", .string($0))] } ?? []) + [
-        ("type", .string(type)), ("time", .string(Timestamp.text(time))),
-        ("timestamp", .string(Timestamp.text(timestamp))),
-        ("datacontenttype", .string("application/json")), ("data", .object(data)),
-      ])
+  static func json(_ changes: [HistoryEntry.Change]) -> JSONValue {
+    .object(changes.map { ($0.field, .array([$0.before, $0.after])) })
   }
 
   /// A message without content, which tries a sink.
   func test(at now: Int64) -> OutgoingMessage {
     let random = SHA256.hash(Array(WebhookSecret.generate().utf8))
     let id = NotificationUUID(digest: random).description
-    let body = envelope(
-      id: id, type: MessageType.test, subject: nil, time: now, timestamp: now,
-      [("entitlement", .null)])
-    return OutgoingMessage(id: id, body: body.bytes)
+    let message = Message(
+      id: id, journalId: journalId, type: MessageType.test, subject: nil, time: now,
+      timestamp: now, data: nil)
+    return OutgoingMessage(id: id, body: message.bytes)
   }
 }
 

@@ -40,23 +40,66 @@ public struct DeliveryStatus: Sendable {
   let last: Int64?
   public let counts: Counts
 
-  public var json: JSONValue {
-    var members: [(String, JSONValue)] = [
-      ("object", .string("sink")), ("name", .string(id.name)), ("kind", .string(kind)),
-      ("url", .string(url)), ("state", .string(state)), ("since", .integer(since)),
-      ("reason", .optional(reason)), ("last_status", .optional(lastStatus)),
-      ("cursor", .string(cursor)), ("seq", .integer(seq)),
-      ("lag_events", .integer(lagEvents)), ("lag_milliseconds", .integer(lagMilliseconds)),
-      ("held", .integer(held)), ("dead", .integer(dead)),
-      ("next_attempt_at", .optional(nextAttemptAt)),
-      ("delivered", .integer(counts.delivered)), ("failed", .integer(counts.failed)),
-      ("refused", .integer(counts.refused)), ("blocked", .integer(counts.blocked)),
-    ]
-    if id.replay > 0 {
-      members += [("replay", .integer(id.replay)), ("last", .optional(last))]
-    }
-    return .object(members)
-  }
+  public var json: JSONValue { Self.object.json(self) }
+
+  public static let object = JSONObject<DeliveryStatus>("Sink", place + attempts)
+
+  private static let place: [JSONMember<DeliveryStatus>] = [
+    .type("sink"), JSONMember("name", .text()) { $0.id.name },
+    JSONMember("kind", .oneOf(["webhook", "forward", "mirror"])) { $0.kind },
+    JSONMember(
+      "url", .text("Where it is sent to, without the query; of a mirror host and port.")
+    ) { $0.url },
+    JSONMember(
+      "state",
+      .oneOf(
+        ["up", "down", "paused", "gone", "lost", "full", "filling"],
+        "up: it sends. down: the receiver does not answer, and is asked now and then. paused: by "
+          + "a command. gone: the receiver answered 410. lost: its place in the journal is not "
+          + "known. full: too many messages were refused. filling: a mirror gets all its rows.")
+    ) { $0.state },
+    JSONMember("since", .time("Since when it is in that state.")) { $0.since },
+    JSONMember("reason", .text("Why, or what the last attempt failed with.")) { $0.reason },
+    JSONMember(
+      "last_status", .integer("The HTTP status of the last attempt; null if that got no answer.")
+    ) { $0.lastStatus },
+    JSONMember("cursor", .text("Its place in the journal, as a cursor.")) { $0.cursor },
+    JSONMember(
+      "seq", .integer("Everything through this event is delivered, left out, held or dead.")
+    ) { $0.seq },
+  ]
+
+  private static let attempts: [JSONMember<DeliveryStatus>] = [
+    JSONMember("lag_events", .integer("The events after it.")) { $0.lagEvents },
+    JSONMember(
+      "lag_milliseconds", .integer("How long the oldest of them that was read has waited.")
+    ) { $0.lagMilliseconds },
+    JSONMember(
+      "held", .integer("Messages that were refused and are tried again, and those behind them.")
+    ) { $0.held },
+    JSONMember("dead", .integer("Messages that were given up.")) { $0.dead },
+    JSONMember("next_attempt_at", .time("When something held, or a probe, is due.")) {
+      $0.nextAttemptAt
+    },
+    JSONMember("delivered", .integer("Messages that the receiver took since the start.")) {
+      $0.counts.delivered
+    },
+    JSONMember("failed", .integer("Attempts since the start that got no answer.")) {
+      $0.counts.failed
+    },
+    JSONMember("refused", .integer("Attempts since the start that the receiver refused.")) {
+      $0.counts.refused
+    },
+    JSONMember(
+      "blocked", .integer("Of those that failed: to an address that may not be connected to.")
+    ) { $0.counts.blocked },
+    .ifAny("replay", .integer("Of a replay: its number.")) {
+      $0.id.replay > 0 ? $0.id.replay : nil
+    },
+    .ifAny("last", .integer("Of a replay: its last event.")) {
+      $0.id.replay > 0 ? .some($0.last) : nil
+    },
+  ]
 }
 
 extension DeliveryStatus {

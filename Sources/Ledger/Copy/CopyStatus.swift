@@ -74,7 +74,7 @@ public final class CopyStatus: Sendable {
       return state.faults
     }
     guard faults != before, faults != .none else { return }
-    Log.write(.error, "shared_journal_faults", faults.members)
+    Log.write(.error, "shared_journal_faults", CopyFaults.object.members(of: faults))
   }
 }
 
@@ -85,10 +85,16 @@ extension CopyFaults {
     + "find that daemon, and take the rights of its role away"
 
   /// For the log, `/readyz` and commands.
-  public var members: [(String, JSONValue)] {
-    [
-      ("broken_events", .integer(brokenEvents)), ("unproven_events", .integer(unprovenEvents)),
-      ("skipped_notes", .integer(skippedNotes)), ("next", .string(Self.next)),
-    ]
-  }
+  public static let object = JSONObject<CopyFaults>([
+    JSONMember("broken_events", .integer("Events whose body is not what its hash says.")) {
+      $0.brokenEvents
+    },
+    JSONMember(
+      "unproven_events", .integer("Events that are not proven, and fold into nothing.")
+    ) { $0.unprovenEvents },
+    JSONMember("skipped_notes", .integer("Other writes that could not be applied.")) {
+      $0.skippedNotes
+    },
+    JSONMember("next", .text("What to do about them.")) { _ in next },
+  ])
 }

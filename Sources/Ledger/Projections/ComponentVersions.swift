@@ -4,9 +4,11 @@ import Store
 
 /// The versions of the fold and of the linked libraries, for `version`.
 public enum ComponentVersions {
-  public static var all: [(name: String, version: String)] {
+  /// - Parameter program: the program's own version.
+  public static func all(of program: String) -> [(name: String, version: String)] {
     [
-      ("fold", String(Fold.current.version)), ("fingerprint", Fold.current.fingerprint),
+      ("version", program), ("fold", String(Fold.current.version)),
+      ("fingerprint", Fold.current.fingerprint),
       ("sqlite", StoreLibraries.sqlite),
       ("zstd", StoreLibraries.zstd), ("openssl", CryptographyLibrary.version),
     ]

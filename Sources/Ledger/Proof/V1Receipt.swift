@@ -7,7 +7,7 @@ public import StrictJSON
 /// the receipt proves for each transaction that it lists too.
 public struct V1Receipt: Sendable {
   /// What the receipt says of a transaction that the notification lists.
-  public enum Word: String, Sendable {
+  public enum Word: String, Sendable, CaseIterable {
     /// The same: product, original transaction, purchase and end.
     case proven
     /// Something else.
@@ -111,16 +111,23 @@ public struct V1Receipt: Sendable {
       ? [] : ["\(differing) of its transactions differ from the receipt in it"]
   }
 
-  public var json: JSONValue {
-    .object([
-      ("proven", .boolean(reason == nil)), ("reason", .optional(reason)),
-      (
-        "transactions",
-        .array(
-          transactions.map { id, word in
-            .object([("transaction_id", .string(id)), ("receipt", .string(word.rawValue))])
-          })
-      ),
-    ])
-  }
+  public var json: JSONValue { Self.object.json(self) }
+
+  public static let object = JSONObject<V1Receipt>([
+    JSONMember(
+      "proven", .boolean("Whether Apple signed the receipt in a version 1 notification.")
+    ) { $0.reason == nil },
+    JSONMember("reason", .text("Why it is not proven.")) { $0.reason },
+    JSONMember("transactions", listOf: transaction) { $0.transactions },
+  ])
+
+  private static let transaction = JSONObject<(id: String, word: Word)>([
+    JSONMember("transaction_id", .text()) { $0.id },
+    JSONMember(
+      "receipt",
+      .oneOf(
+        Word.allCases.map(\.rawValue),
+        "What the receipt says of it: the same, another product or other dates, or nothing.")
+    ) { $0.word.rawValue },
+  ])
 }

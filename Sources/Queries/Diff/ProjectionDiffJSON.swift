@@ -5,34 +5,44 @@ extension ProjectionDiff.Summary {
   ///
   /// - Parameter at: the time at which access was compared, milliseconds since 1970.
   public func json(at: Int64) -> JSONValue {
-    .object([("object", .string("comparison")), ("at", .integer(at))] + members)
+    JSONObject([.type("comparison"), JSONMember("at", .time()) { _ in at }] + Self.counts).json(
+      self)
   }
 
-  /// Names of the members that are plain counts; those of several apps are added up.
-  static let countNames = [
-    "equal", "equal_but_registers", "changed", "added", "gone", "lose_access", "gain_access",
+  /// What is counted row by row; customers are counted by `Group`.
+  static let rowCounts: [(name: String, count: any WritableKeyPath<Self, Int> & Sendable)] = [
+    ("equal", \.equal), ("equal_but_registers", \.equalButRegisters), ("changed", \.changed),
+    ("added", \.added), ("gone", \.gone),
   ]
 
   /// The counts as members of an object, without those of single apps.
-  var members: [(String, JSONValue)] {
-    let counts = [equal, equalButRegisters, changed, added, gone, losing, gaining]
-    let plain = zip(Self.countNames, counts).map { name, count in
-      (name, JSONValue.integer(Int64(count)))
-    }
-    return plain + [("lost", Self.json(lost)), ("gained", Self.json(gained))]
-  }
+  static let counts: [JSONMember<Self>] =
+    rowCounts.map { name, count in
+      JSONMember(name, .integer(meanings[name] ?? "")) { $0[keyPath: count] }
+    } + [
+      JSONMember("lose_access", .integer("The customers who lose access.")) { $0.losing },
+      JSONMember("gain_access", .integer("The customers who gain access.")) { $0.gaining },
+      JSONMember("lost", listOf: group) { sorted($0.lost) },
+      JSONMember("gained", listOf: group) { sorted($0.gained) },
+    ]
+
+  private static let meanings = [
+    "equal": "The rows that are equal.",
+    "equal_but_registers": "The rows among them whose stored registers differ nevertheless.",
+  ]
 
   /// Customers by reason and product.
-  static func json(_ groups: [Group: Int]) -> JSONValue {
-    let sorted = groups.sorted {
+  public static let group = JSONObject<(key: Group, value: Int)>(
+    "ComparisonGroup",
+    [
+      JSONMember("reason", .text("The status before and the status after.")) { $0.key.reason },
+      JSONMember("product_id", .text()) { $0.key.productId },
+      JSONMember("customers", .integer()) { $0.value },
+    ])
+
+  private static func sorted(_ groups: [Group: Int]) -> [(key: Group, value: Int)] {
+    groups.sorted {
       ($0.key.reason, $0.key.productId ?? "") < ($1.key.reason, $1.key.productId ?? "")
     }
-    return .array(
-      sorted.map { group, count in
-        .object([
-          ("reason", .string(group.reason)), ("product_id", .optional(group.productId)),
-          ("customers", .integer(Int64(count))),
-        ])
-      })
   }
 }

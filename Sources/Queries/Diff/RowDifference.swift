@@ -6,12 +6,12 @@ public import StrictJSON
 /// A row that differs between two projections.
 public struct RowDifference: Sendable {
   /// Whether both projections have the row, or only the built (`added`) or the live one (`gone`).
-  public enum Kind: String, Sendable {
+  public enum Kind: String, Sendable, CaseIterable {
     case changed, added, gone
   }
 
   /// How the customer's access changes, at the time of the comparison.
-  public enum Access: String, Sendable {
+  public enum Access: String, Sendable, CaseIterable {
     case lost, gained, same
   }
 
@@ -83,14 +83,18 @@ public struct RowDifference: Sendable {
   }
 
   /// The difference with both rows, as the API shows them.
-  public var json: JSONValue {
-    .object([
-      ("object", .string("difference")), ("environment", .string(key.environment.rawValue)),
-      ("bundle_id", .string(key.bundleId)),
-      ("original_transaction_id", .string(key.originalTransactionId)),
-      ("change", .string(kind.rawValue)), ("access", .string(access.rawValue)),
-      ("fields", .array(fields.map(JSONValue.string))),
-      ("before", before?.json ?? .null), ("after", after?.json ?? .null),
+  public var json: JSONValue { Self.object.json(self) }
+
+  public static let object = JSONObject<RowDifference>(
+    "Difference",
+    [
+      .type("difference"), JSONMember("environment", .environment) { $0.key.environment.rawValue },
+      JSONMember("bundle_id", .bundleId) { $0.key.bundleId },
+      JSONMember("original_transaction_id", .text()) { $0.key.originalTransactionId },
+      JSONMember("change", .oneOf(Kind.allCases.map(\.rawValue))) { $0.kind.rawValue },
+      JSONMember("access", .oneOf(Access.allCases.map(\.rawValue))) { $0.access.rawValue },
+      JSONMember("fields", .list(.text("The members of the row that differ."))) { $0.fields },
+      JSONMember("before", RowDocument.object) { $0.before },
+      JSONMember("after", RowDocument.object) { $0.after },
     ])
-  }
 }

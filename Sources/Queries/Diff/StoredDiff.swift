@@ -32,18 +32,19 @@ public struct StoredDiff {
         "apps",
         .array(
           apps.map { app, counts in
-            .object(
+            JSONObject(
               [
-                ("environment", .string(app.environment.rawValue)),
-                ("bundle_id", .string(app.bundleId)),
-              ] + counts.members)
+                JSONMember("environment", .environment) { _ in app.environment.rawValue },
+                JSONMember("bundle_id", .bundleId) { _ in app.bundleId },
+              ] + ProjectionDiff.Summary.counts
+            ).json(counts)
           })
       ), ("samples", .array(samples.map(\.json))),
     ])
   }
 
   private static func fold(_ version: Int, _ fingerprint: String) -> JSONValue {
-    .object([("version", .integer(Int64(version))), ("fingerprint", .string(fingerprint))])
+    Comparison.fold.json((Int64(version), fingerprint))
   }
 
   /// Replaces the stored comparison. Nothing depends on it, so it is not synced together with
@@ -62,7 +63,7 @@ public struct StoredDiff {
   /// - Throws: what the file system reports, as `LedgerError`.
   public static func read(
     _ folder: DataFolder, for token: Configuration.ReadToken
-  ) throws(LedgerError) -> JSONValue? {
+  ) throws(LedgerError) -> Comparison? {
     guard try DurableFile.size(folder.comparison) != nil else { return nil }
     let bytes = try DurableFile.read(folder.comparison, limit: maximumBytes)
     guard let root = try? JSONDocument(parsing: bytes).root else { return nil }
@@ -71,31 +72,63 @@ public struct StoredDiff {
         environment: item["environment"]?.string.map(Environment.init(rawValue:)),
         bundleId: item["bundle_id"]?.string)
     }
-    let apps = (root["apps"]?.elements ?? []).filter(isShown)
-    var members: [(String, JSONValue)] = [("object", .string("comparison"))]
-    for name in ["at", "made_at", "through_seq", "live_fold", "built_fold"] {
-      // The seq counts the events of all apps.
-      let isShown = name != "through_seq" || token.coversEverything
-      members.append((name, isShown ? root[name]?.value ?? .null : .null))
-    }
-    for name in ProjectionDiff.Summary.countNames {
-      members.append((name, .integer(apps.reduce(0) { $0 &+ ($1[name]?.integer ?? 0) })))
-    }
-    members.append(("lost", merged(apps, "lost")))
-    members.append(("gained", merged(apps, "gained")))
-    let samples = (root["samples"]?.elements ?? []).filter(isShown)
-    members.append(("samples", .array(samples.map(\.value))))
-    return .object(members)
+    var summary = ProjectionDiff.Summary()
+    for app in root["apps"]?.elements ?? [] where isShown(app) { summary.add(app) }
+    return Comparison(
+      root: root, summary: summary, isWhole: token.coversEverything,
+      samples: (root["samples"]?.elements ?? []).filter(isShown).map(\.value))
+  }
+}
+
+/// The stored comparison as a token may see it.
+public struct Comparison {
+  fileprivate let root: JSONElement
+  fileprivate let summary: ProjectionDiff.Summary
+  /// Whether the token covers all events.
+  fileprivate let isWhole: Bool
+  fileprivate let samples: [JSONValue]
+
+  public static let object = JSONObject<Comparison>(
+    "Comparison",
+    [
+      .type("comparison"),
+      stored("at", .time("The time that access is compared for.")),
+      stored("made_at", .time("When `rebuild --diff` ran.")),
+      JSONMember(
+        "through_seq",
+        .optional(
+          .integer("The last event on both sides; null if the token does not cover all events."))
+      ) { $0.isWhole ? $0.root["through_seq"]?.value ?? .null : .null },
+      stored("live_fold", fold.schema), stored("built_fold", fold.schema),
+    ] + ProjectionDiff.Summary.counts.map { $0.of(\.summary) } + [
+      JSONMember("samples", .list(RowDifference.object.schema)) { $0.samples }
+    ])
+
+  fileprivate static let fold = JSONObject<(version: Int64, fingerprint: String)>([
+    JSONMember("version", .integer()) { $0.version },
+    JSONMember("fingerprint", .text("A digest of what the fold computes from a fixed history.")) {
+      $0.fingerprint
+    },
+  ])
+
+  private static func stored(_ name: String, _ schema: JSONSchema) -> JSONMember<Comparison> {
+    JSONMember(name, schema) { $0.root[name]?.value ?? .null }
+  }
+}
+
+extension ProjectionDiff.Summary {
+  /// Adds the stored counts of an app; groups of one reason and product are added up.
+  fileprivate mutating func add(_ app: JSONElement) {
+    for (name, count) in Self.rowCounts { self[keyPath: count] &+= Int(app[name]?.integer ?? 0) }
+    Self.add(app["lost"], to: &lost)
+    Self.add(app["gained"], to: &gained)
   }
 
-  /// The groups of several apps; those of one reason and product are added up.
-  private static func merged(_ apps: [JSONElement], _ name: String) -> JSONValue {
-    var counts: [ProjectionDiff.Summary.Group: Int] = [:]
-    for item in apps.flatMap({ $0[name]?.elements ?? [] }) {
-      let group = ProjectionDiff.Summary.Group(
+  private static func add(_ list: JSONElement?, to groups: inout [Group: Int]) {
+    for item in list?.elements ?? [] {
+      let group = Group(
         reason: item["reason"]?.string ?? "", productId: item["product_id"]?.string)
-      counts[group, default: 0] &+= Int(item["customers"]?.integer ?? 0)
+      groups[group, default: 0] &+= Int(item["customers"]?.integer ?? 0)
     }
-    return ProjectionDiff.Summary.json(counts)
   }
 }

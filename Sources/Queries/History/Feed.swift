@@ -59,13 +59,18 @@ public struct Feed: Sendable {
   /// The journal's last event, as far as rows are folded.
   let head: Int64
 
-  public var json: JSONValue {
-    .object([
-      ("object", .string("list")), ("items", .array(items)),
-      ("next_page", .string(Self.cursor(seq, hash))), ("has_more", .boolean(hasMore)),
-      ("head", .integer(head)),
+  public var json: JSONValue { Self.object.json(self) }
+
+  public static let object = JSONObject<Feed>(
+    "EventPage",
+    [
+      .type("list"), JSONMember("items", .list(item.schema)) { $0.items },
+      JSONMember(
+        "next_page", .text("The cursor of the next page: the last place that was looked at.")
+      ) { cursor($0.seq, $0.hash) },
+      JSONMember("has_more", .boolean("Whether there is more to look at now.")) { $0.hasMore },
+      JSONMember("head", .integer("The last event of the journal.")) { $0.head },
     ])
-  }
 
   public static func cursor(_ seq: Int64, _ hash: [UInt8]) -> String {
     "\(seq)-\(Hexadecimal.encode(Array(hash.prefix(4))))"
@@ -85,20 +90,55 @@ public struct Feed: Sendable {
     return .cursor(seq: seq, hash: hash)
   }
 
-  /// The members of an event that every list of events has.
-  public static func members(of event: StoredEvent) -> [(String, JSONValue)] {
-    [
-      ("object", .string("event")), ("seq", .integer(event.seq)),
-      ("notification_uuid", .string(event.notificationUUID.description)),
-      ("source", .string(event.source.rawValue)),
-      ("environment", .string(event.environment.rawValue)), ("bundle_id", .string(event.bundleId)),
-      ("notification_type", .string(event.notificationType)), ("subtype", .optional(event.subtype)),
-      ("original_transaction_id", .optional(event.originalTransactionId)),
-      ("signed_date", .integer(event.signedDate)), ("received_at", .integer(event.receivedAt)),
-      ("body_sha256", .string(Hexadecimal.encode(event.bodySHA256))),
-      ("hash", .string(Hexadecimal.encode(event.hash))),
-    ]
+  /// An event, and what is asked for about it.
+  public struct Item: Sendable {
+    let event: StoredEvent
+    /// Its number among the customer's events, and the customer's event before it.
+    var number: (seq: Int64?, previous: Int64?) = (nil, nil)
+    /// The outer nil: it is not asked for.
+    var row: RowDocument??
+    var payload: JSONValue?
+    var body: String?
   }
+
+  /// The members of an event that every list of events has.
+  private static let members: [JSONMember<StoredEvent>] = [
+    .type("event"), JSONMember("seq", .integer("Its position in the journal.")) { $0.seq },
+    JSONMember("notification_uuid", .text("The UUID by which duplicates are recognized.")) {
+      $0.notificationUUID.description
+    },
+    JSONMember(
+      "source", .text("v2 or v1; transaction, renewal or receipt; account or grant.")
+    ) { $0.source.rawValue },
+    JSONMember("environment", .environment) { $0.environment.rawValue },
+    JSONMember("bundle_id", .bundleId) { $0.bundleId },
+    JSONMember("notification_type", .text("The type, as Apple wrote it.")) { $0.notificationType },
+    JSONMember("subtype", .text()) { $0.subtype },
+    JSONMember("original_transaction_id", .text()) { $0.originalTransactionId },
+    JSONMember("signed_date", .time("When Apple signed it.")) { $0.signedDate },
+    JSONMember("received_at", .time("When it was received.")) { $0.receivedAt },
+    JSONMember("body_sha256", .text()) { Hexadecimal.encode($0.bodySHA256) },
+    JSONMember("hash", .text("The hash of the chain at this event.")) {
+      Hexadecimal.encode($0.hash)
+    },
+  ]
+
+  public static let event = JSONObject<StoredEvent>(members)
+
+  public static let item = JSONObject<Item>(
+    "Event",
+    members.map { $0.of(\.event) } + [
+      JSONMember("words", .words) { HistoryEntry.description(of: $0.event) },
+      JSONMember("stream_seq", .integer("Its number among the customer's events.")) {
+        $0.number.seq
+      },
+      JSONMember("previous_seq", .integer("The customer's event before it.")) {
+        $0.number.previous
+      },
+      .ifAny("row", RowDocument.object.schema) { $0.row.map { $0?.json } },
+      .ifAny("payload", .anything("What Apple signed, decoded.")) { $0.payload },
+      .ifAny("body", .text("What Apple signed, as received; a receipt in base64.")) { $0.body },
+    ])
 }
 
 extension LedgerReader {
@@ -183,30 +223,21 @@ extension LedgerReader {
   private func item(
     _ event: StoredEvent, _ include: Set<Feed.Inclusion>
   ) throws(LedgerError) -> JSONValue {
-    var members = Feed.members(of: event)
-    members.append(("words", .string(HistoryEntry.description(of: event))))
-    var number: (seq: Int64?, previous: Int64?) = (nil, nil)
-    if let key = event.streamKey {
-      number = try journal.streamNumber(of: event.seq, in: key)
-    }
-    members += [
-      ("stream_seq", .optional(number.seq)), ("previous_seq", .optional(number.previous)),
-    ]
+    var item = Feed.Item(event: event)
+    let key = event.streamKey
+    if let key { item.number = try journal.streamNumber(of: event.seq, in: key) }
     if include.contains(.row) {
-      var row: RowDocument?
-      if let key = event.streamKey {
-        row = try rows(around: event.seq, of: key, at: event.receivedAt).after
-      }
-      members.append(("row", row?.json ?? .null))
+      item.row = .some(nil)
+      if let key { item.row = try rows(around: event.seq, of: key, at: event.receivedAt).after }
     }
-    if include.contains(.payload) { members.append(("payload", payload(of: event))) }
-    if include.contains(.body) { members.append(("body", Self.body(event))) }
-    return .object(members)
+    if include.contains(.payload) { item.payload = payload(of: event) }
+    if include.contains(.body) { item.body = Self.body(event) }
+    return Feed.item.json(item)
   }
 
   /// The exact text; a receipt, which is none, in base64.
-  private static func body(_ event: StoredEvent) -> JSONValue {
-    let bytes = event.source == .receipt ? Base64.encode(event.body) : event.body
-    return .string(String(decoding: bytes, as: UTF8.self))
+  private static func body(_ event: StoredEvent) -> String {
+    String(
+      decoding: event.source == .receipt ? Base64.encode(event.body) : event.body, as: UTF8.self)
   }
 }

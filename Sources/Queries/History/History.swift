@@ -69,18 +69,29 @@ public struct History: Sendable {
     }
   }
 
-  public var json: JSONValue { json { $0.json } }
+  public var json: JSONValue { Self.object { $0.json }.json(self) }
 
   /// The same with encoded items, of which many may be sent at a time.
-  public var encoded: JSONValue { json { .encoded($0.json.bytes) } }
+  public var encoded: JSONValue { Self.object { .encoded($0.json.bytes) }.json(self) }
 
-  private func json(_ item: (Item) -> JSONValue) -> JSONValue {
-    .object(
-      [
-        ("object", .string("list")), ("items", .array(items.map(item))),
-        ("next_page", .optional(next.map { String($0) })),
-        ("more_quarantined", .boolean(hasMoreQuarantined)),
-      ] + (confirmedAt.map { [("confirmed_at", .integer($0))] } ?? []))
+  public static func object(_ item: @escaping @Sendable (Item) -> JSONValue) -> JSONObject<History>
+  {
+    JSONObject(
+      "History",
+      JSONMember.page(
+        of: .either([
+          HistoryEntry.object.schema, HistoryTransition.object.schema,
+          QuarantinedEntry.inHistory.schema,
+        ]),
+        { $0.items.map(item) }, next: { $0.next.map { String($0) } })
+        + [
+          JSONMember(
+            "more_quarantined",
+            .boolean(
+              "Whether quarantine holds more notifications about this customer than are shown.")
+          ) { $0.hasMoreQuarantined },
+          .ifAny("confirmed_at", RowDocument.confirmed) { $0.confirmedAt },
+        ])
   }
 
   /// - Parameter evolved: events and transitions, in the order of the timeline.

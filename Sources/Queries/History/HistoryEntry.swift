@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 public import Ledger
 import Platform
 public import Store
@@ -72,55 +73,90 @@ public struct HistoryEntry: Sendable {
     [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: " / ")
   }
 
-  public var json: JSONValue {
-    let members: [(String, JSONValue)] = [
-      ("object", .string("event")), ("seq", .integer(event.seq)),
-      ("notification_uuid", .string(event.notificationUUID.description)),
-      ("source", .string(event.source.rawValue)),
-      ("notification_type", .string(event.notificationType)),
-      ("subtype", .optional(event.subtype)), ("words", .string(description)),
-      ("transaction_id", .optional(transactionId)),
-      ("signed_date", .integer(event.signedDate)),
-      ("received_at", .integer(event.receivedAt)), ("arrival", .optional(arrival?.rawValue)),
-      ("late", .boolean(isLate)),
-      ("late_by", .optional(lateBy)), ("redeliveries", redeliveriesJSON), ("money", money),
-      ("changes", changes.json),
-    ]
-    let unread: [(String, JSONValue)] =
-      hasUnreadTransaction ? [("unread_transaction", .boolean(true))] : []
-    let told: [(String, JSONValue)] =
-      rules.isEmpty ? [] : [("rules", .array(rules.map { .string($0) }))]
-    let proof = receipt.map { [("receipt", $0.json)] } ?? []
-    return .object(members + unread + told + proof + (payload.map { [("payload", $0)] } ?? []))
-  }
+  public var json: JSONValue { Self.object.json(self) }
 
-  private var redeliveriesJSON: JSONValue {
-    guard let redeliveries else { return .null }
-    return .object([
-      ("count", .integer(redeliveries.count)), ("first_at", .integer(redeliveries.firstAt)),
-      ("last_at", .integer(redeliveries.lastAt)),
-    ])
-  }
+  public static let object = JSONObject<HistoryEntry>(
+    "HistoryEvent", kind + arrivals + consequences)
+
+  private static let kind: [JSONMember<HistoryEntry>] = [
+    .type("event"), JSONMember("seq", .integer("Its position in the journal.")) { $0.event.seq },
+    JSONMember("notification_uuid", .text("The UUID by which duplicates are recognized.")) {
+      $0.event.notificationUUID.description
+    },
+    JSONMember("source", .text("v2 or v1; transaction, renewal or receipt for evidence.")) {
+      $0.event.source.rawValue
+    },
+    JSONMember("notification_type", .text("The type, as Apple wrote it.")) {
+      $0.event.notificationType
+    },
+    JSONMember("subtype", .text()) { $0.event.subtype },
+    JSONMember("words", .words) { $0.description },
+    JSONMember("transaction_id", .text("The transaction that it is about.")) { $0.transactionId },
+  ]
+
+  private static let arrivals: [JSONMember<HistoryEntry>] = [
+    JSONMember("signed_date", .time("When Apple signed it.")) { $0.event.signedDate },
+    JSONMember("received_at", .time("When it was received.")) { $0.event.receivedAt },
+    JSONMember(
+      "arrival",
+      .text("How it arrived: posted, or from Apple's history; also import, asked or submitted.")
+    ) { $0.arrival?.rawValue },
+    JSONMember(
+      "late", .boolean("Whether an event that Apple signed later was received before it.")
+    ) { $0.isLate },
+    JSONMember("late_by", .integer("Milliseconds between the two signed dates.")) { $0.lateBy },
+    JSONMember("redeliveries", redelivered) { $0.redeliveries },
+  ]
+
+  private static let consequences: [JSONMember<HistoryEntry>] = [
+    JSONMember("money", paid) { $0.transaction },
+    JSONMember("changes", .changes) { $0.changes.json },
+    .ifAny(
+      "unread_transaction",
+      .boolean("Present and true where its transaction cannot be read and was not folded.")
+    ) { $0.hasUnreadTransaction ? true : nil },
+    .ifAny(
+      "rules",
+      .list(.text("What the rules made of its transaction, in plain words; told once for each."))
+    ) { $0.rules.isEmpty ? nil : $0.rules },
+    .ifAny("receipt", V1Receipt.object.schema) { $0.receipt?.json },
+    .ifAny("payload", .payload) { $0.payload },
+  ]
+
+  private static let redelivered = JSONObject<Redeliveries>([
+    JSONMember("count", .integer("How often it was received again.")) { $0.count },
+    JSONMember("first_at", .time()) { $0.firstAt }, JSONMember("last_at", .time()) { $0.lastAt },
+  ])
 
   /// The price and the refund of that transaction exactly as Apple gives them: prices in
   /// milliunits of the currency, the revoked percentage in thousandths of a percent. Amounts of
   /// several transactions are never added up: Apple says that its prices are not for accounting,
   /// and currencies differ.
-  public var money: JSONValue {
-    guard let transaction else { return .null }
-    return .object([
-      ("price", .optional(transaction.price)), ("currency", .optional(transaction.currency)),
-      ("quantity", .optional(transaction.quantity)),
-      ("offer_type", .optional(transaction.offerType)),
-      ("offer_identifier", .optional(transaction.offerIdentifier)),
-      ("offer_discount_type", .optional(transaction.offerDiscountType)),
-      ("offer_period", .optional(transaction.offerPeriod)),
-      ("revocation_date", .optional(transaction.revocationDate)),
-      ("revocation_reason", .optional(transaction.revocationReason)),
-      ("revocation_type", .optional(transaction.revocationType)),
-      ("revocation_percentage", .optional(transaction.revocationPercentage)),
-    ])
-  }
+  public var money: JSONValue { transaction.map(Self.paid.json) ?? .null }
+
+  private static let paid = JSONObject<Transaction>([
+    JSONMember("price", .integer("The price in thousandths of the currency's unit.")) { $0.price },
+    JSONMember("currency", .text("The currency code of ISO 4217.")) { $0.currency },
+    JSONMember("quantity", .integer()) { $0.quantity },
+    JSONMember(
+      "offer_type", .integer("Apple's offerType: \(ValueDescriptions.offerType.list).")
+    ) { $0.offerType },
+    JSONMember("offer_identifier", .text()) { $0.offerIdentifier },
+    JSONMember(
+      "offer_discount_type",
+      .text("Apple's offerDiscountType: \(ValueDescriptions.offerDiscountType.list).")
+    ) { $0.offerDiscountType },
+    JSONMember("offer_period", .text()) { $0.offerPeriod },
+    JSONMember("revocation_date", .time()) { $0.revocationDate },
+    JSONMember("revocation_reason", .integer()) { $0.revocationReason },
+    JSONMember(
+      "revocation_type",
+      .text("Apple's revocationType: \(ValueDescriptions.revocationType.list).")
+    ) { $0.revocationType },
+    JSONMember(
+      "revocation_percentage", .integer("The refunded share in thousandths of a percent.")
+    ) { $0.revocationPercentage },
+  ])
 }
 
 extension [HistoryEntry.Change] {
@@ -131,4 +167,19 @@ extension [HistoryEntry.Change] {
         (change.field, .object([("before", change.before), ("after", change.after)]))
       })
   }
+}
+
+/// Members of several objects of a timeline, of the feed and of the overview.
+extension JSONSchema {
+  public static let environment = oneOf(Environment.all.map(\.rawValue), "Apple's environment.")
+  public static let bundleId = text("The bundle id of the app.")
+
+  static let status = oneOf(
+    Entitlement.Status.allCases.map(\.rawValue), "The status of the entitlement at that time.")
+  static let words = text("What happened, in plain words.")
+  static let payload = anything(
+    "With raw=true, the decoded payload of the notification; null if it cannot be recovered.")
+  static let changes = map(
+    .object([("before", .anything()), ("after", .anything())], required: ["before", "after"]),
+    "The members of the row that it changed, with their values before and after.")
 }

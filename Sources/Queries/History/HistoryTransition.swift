@@ -1,5 +1,5 @@
 import Entitlements
-import StrictJSON
+public import StrictJSON
 
 /// A time in a timeline at which the passing of time alone changed status, access or product.
 public struct HistoryTransition: Sendable {
@@ -37,10 +37,16 @@ public struct HistoryTransition: Sendable {
     }
   }
 
-  var json: JSONValue {
-    .object([
-      ("object", .string("transition")), ("at", .integer(at)), ("words", .string(description)),
-      ("changes", changes.json),
+  var json: JSONValue { Self.object.json(self) }
+
+  public static let object = JSONObject<HistoryTransition>(
+    "HistoryTransition",
+    [
+      .type("transition"),
+      JSONMember(
+        "at", .time("When status, access or product changed by the passing of time alone.")
+      ) { $0.at },
+      JSONMember("words", .words) { $0.description },
+      JSONMember("changes", .changes) { $0.changes.json },
     ])
-  }
 }

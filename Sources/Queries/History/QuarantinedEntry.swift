@@ -39,14 +39,29 @@ public struct QuarantinedEntry: Sendable {
       originalTransactionId: originalTransactionId)
   }
 
-  public var json: JSONValue {
-    let members: [(String, JSONValue)] = [
-      ("object", .string("quarantined")), ("id", .integer(id)), ("reason", .string(reason)),
-      ("notification_uuid", .optional(notificationUUID)), ("source", .string(source.rawValue)),
-      ("environment", .optional(environment?.rawValue)), ("bundle_id", .optional(bundleId)),
-      ("notification_type", .optional(notificationType)),
-      ("signed_date", .optional(signedDate)), ("received_at", .integer(receivedAt)),
-    ]
-    return .object(members + (payload.map { [("payload", $0)] } ?? []))
+  public var json: JSONValue { Self.object.json(self) }
+
+  /// - Parameter name: the document describes it twice, of a list of its own and in a timeline.
+  private static func object(_ name: String) -> JSONObject<QuarantinedEntry> {
+    JSONObject(name, members)
   }
+
+  public static let object = object("Quarantined")
+  static let inHistory = object("HistoryQuarantined")
+
+  private static let members: [JSONMember<QuarantinedEntry>] = [
+    .type("quarantined"),
+    JSONMember("id", .integer("The id for `subledger quarantine admit`.")) { $0.id },
+    JSONMember("reason", .text("Why it was not admitted.")) { $0.reason },
+    JSONMember("notification_uuid", .text()) { $0.notificationUUID },
+    JSONMember("source", .text("v2, v1 or receipt.")) { $0.source.rawValue },
+    JSONMember("environment", .text("The environment that it claims.")) {
+      $0.environment?.rawValue
+    },
+    JSONMember("bundle_id", .text("The bundle id that it claims.")) { $0.bundleId },
+    JSONMember("notification_type", .text()) { $0.notificationType },
+    JSONMember("signed_date", .time()) { $0.signedDate },
+    JSONMember("received_at", .time("When it was received.")) { $0.receivedAt },
+    .ifAny("payload", .payload) { $0.payload },
+  ]
 }

@@ -1,7 +1,7 @@
 public import Ledger
 import Platform
 import Store
-public import StrictJSON
+import StrictJSON
 
 /// The counts of the console's first page: notifications by hour, rows by status, quarantine, and
 /// the last event of each app.
@@ -22,7 +22,7 @@ public final class Overview: Sendable {
   fileprivate struct Request: Sendable {
     let question: Question
     let configuration: Configuration
-    let answer: @Sendable (JSONValue?) -> Void
+    let answer: @Sendable (Answer?) -> Void
   }
 
   private let requests = BoundedQueue<Request>(capacity: Overview.capacity)
@@ -60,7 +60,7 @@ public final class Overview: Sendable {
   ///     journal cannot be read, or this has stopped.
   public func ask(
     _ question: Question, _ configuration: Configuration,
-    answer: @escaping @Sendable (JSONValue?) -> Void
+    answer: @escaping @Sendable (Answer?) -> Void
   ) {
     let request = Request(question: question, configuration: configuration, answer: answer)
     if !requests.enqueue(request) { answer(nil) }
@@ -97,7 +97,7 @@ public final class Overview: Sendable {
         for request in questions {
           let counts = rows.counts(count.reader, at: Clock.now())
           let answer = OverviewAnswer(count, counts, arrivals, request.configuration)
-          request.answer(try answer.json(to: request.question))
+          request.answer(try answer.overview(of: request.question))
         }
       } catch {
         StoreErrors.record(

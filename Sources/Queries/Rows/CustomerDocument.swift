@@ -32,31 +32,72 @@ public struct CustomerDocument: Sendable {
   public let isKnown: Bool
 
   /// The JSON object: members in the contract's order, times in milliseconds since 1970.
-  public var json: JSONValue {
-    .object([
-      ("object", .string("customer")), ("id", .string(id)), ("by", .string(kind.rawValue)),
-      ("environment", .string(environment)), ("known", .boolean(isKnown)),
-      ("entitlements", .object(entitlements.map { ($0.name, Self.json($0.answer)) })),
-      ("subscriptions", .array(rows.filter(\.isSubscription).map(\.json))),
-      ("purchases", .array(rows.filter { !$0.isSubscription }.map(\.json))),
-      ("more_purchases", .boolean(hasMore)), ("as_of", .integer(asOf)),
-      ("known_at", .optional(knownAt)),
-    ])
-  }
+  public var json: JSONValue { Self.object.json(self) }
 
-  private static func json(_ answer: NamedAnswer) -> JSONValue {
-    let access = answer.access
-    let next = answer.next.map { change in
-      JSONValue.object([("at", .integer(change.at)), ("active", .boolean(change.isActive))])
-    }
-    return .object([
-      ("active", .boolean(access != nil)), ("expires_at", .optional(access?.expiresAt)),
-      ("will_renew", .boolean(access?.willRenew ?? false)),
-      ("basis", .optional(access?.basis.rawValue)), ("product_id", .optional(access?.productId)),
-      ("original_transaction_id", .optional(access?.key?.originalTransactionId)),
-      ("next", next ?? .null),
+  public static let object = JSONObject<CustomerDocument>(
+    "Customer",
+    [
+      .type("customer"), JSONMember("id", .text("The id that was asked about.")) { $0.id },
+      JSONMember(
+        "by",
+        .oneOf(LedgerReader.CustomerQuestion.IdKind.allCases.map(\.rawValue), "What the id is.")
+      ) { $0.kind.rawValue },
+      JSONMember("environment", .environment) { $0.environment },
+      JSONMember(
+        "known",
+        .boolean(
+          "Whether anything is known under the id. If not, nothing follows about access: Apple may "
+            + "not have told of the customer yet.")
+      ) { $0.isKnown },
+      JSONMember(
+        "entitlements",
+        .map(NamedAnswer.object.schema, "Every configured entitlement by its name, active or not.")
+      ) { customer in
+        JSONValue.object(
+          customer.entitlements.map { ($0.name, NamedAnswer.object.json($0.answer)) })
+      },
+      JSONMember("subscriptions", listOf: RowDocument.object) { $0.rows.filter(\.isSubscription) },
+      JSONMember("purchases", listOf: RowDocument.object) { $0.rows.filter { !$0.isSubscription } },
+      JSONMember(
+        "more_purchases",
+        .boolean("Whether there are more purchases, of consumables, than are listed.")
+      ) { $0.hasMore },
+      JSONMember("as_of", RowDocument.asOf) { $0.asOf },
+      JSONMember(
+        "known_at", .time("Only what had been received by then is used; null: everything.")
+      ) { $0.knownAt },
     ])
-  }
+}
+
+extension NamedAnswer {
+  public static let object = JSONObject<NamedAnswer>(
+    "NamedEntitlement",
+    [
+      JSONMember("active", .boolean("Whether the customer may use it at `as_of`.")) {
+        $0.access != nil
+      },
+      JSONMember(
+        "expires_at",
+        .time("When this access ends, as far as is known; null if it does not, or is not active.")
+      ) { $0.access?.expiresAt },
+      JSONMember(
+        "will_renew", .boolean("Whether Apple will charge again for any purchase that gives it.")
+      ) { $0.access?.willRenew ?? false },
+      JSONMember(
+        "basis",
+        .oneOf(Basis.allCases.map(\.rawValue), "Why it is active; null if it is not.")
+      ) { $0.access?.basis.rawValue },
+      JSONMember("product_id", .text("The product that gives it.")) { $0.access?.productId },
+      JSONMember("original_transaction_id", .text("The row that gives it.")) {
+        $0.access?.key?.originalTransactionId
+      },
+      JSONMember("next", change) { $0.next },
+    ])
+
+  private static let change = JSONObject<Change>([
+    JSONMember("at", .time()) { $0.at },
+    JSONMember("active", .boolean("Whether it is active from then on.")) { $0.isActive },
+  ])
 }
 
 extension RowDocument {

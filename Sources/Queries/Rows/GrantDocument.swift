@@ -45,14 +45,20 @@ public struct GrantDocument: Sendable {
     return GrantedAccess(name: entitlement, bundleId: bundleId, from: grantedAt, until: end)
   }
 
-  public var json: JSONValue {
-    .object([
-      ("object", .string("grant")), ("id", .string(id)), ("bundle_id", .string(bundleId)),
-      ("entitlement", .string(entitlement)), ("granted_at", .integer(grantedAt)),
-      ("until", .optional(until)), ("reason", .optional(reason)),
-      ("granted_by", .string(token)), ("revoked_at", .optional(revokedAt)),
+  public static let object = JSONObject<GrantDocument>(
+    "Grant",
+    [
+      .type("grant"), JSONMember("id", .text("The id of the grant.")) { $0.id },
+      JSONMember("bundle_id", .bundleId) { $0.bundleId },
+      JSONMember("entitlement", .text("The name of the entitlement.")) { $0.entitlement },
+      JSONMember("granted_at", .time()) { $0.grantedAt },
+      JSONMember("until", .time("When it ends; null: never.")) { $0.until },
+      JSONMember("reason", .text()) { $0.reason },
+      JSONMember("granted_by", .text("The name of the token.")) { $0.token },
+      JSONMember("revoked_at", .time("When it was ended; null if it was not.")) { $0.revokedAt },
     ])
-  }
+
+  public var json: JSONValue { Self.object.json(self) }
 }
 
 /// What the owner says of a customer.

@@ -43,31 +43,64 @@ public struct RowDocument: Sendable {
   public var lastEvent: StreamState.LastEvent? { answer.lastEvent }
   public var succeededBy: String? { answer.succeededBy }
 
-  /// True or absent, at the end.
-  private static let anomaly = "anomaly"
-  private static let members = RowField.members.filter { $0.name != anomaly }
-
   /// The JSON object: members in the contract's order, times in milliseconds since 1970.
-  public var json: JSONValue {
-    var members: [(String, JSONValue)] = [("object", .string("entitlement"))]
-    for member in Self.members {
-      if member.name == "event_count" {
-        members += [("as_of", .integer(entitlement.asOf)), ("known_at", .optional(knownAt))]
-      }
-      members.append((member.name, answer.json(member)))
-    }
-    if let periodEndsAt { members.append(("period_ends_at", .optional(periodEndsAt))) }
-    if let confirmedAt { members.append(("confirmed_at", .integer(confirmedAt))) }
-    if accountCount > 0 {
-      members += [
-        ("accounts", .array(accounts.map(JSONValue.string))),
-        ("account_count", .integer(Int64(accountCount))),
-      ]
-    }
-    if accountCount > 1 { members.append(("shared_by_accounts", .boolean(true))) }
-    if entitlement.hasAnomaly { members.append((Self.anomaly, .boolean(true))) }
-    return .object(members)
-  }
+  public var json: JSONValue { Self.object.json(self) }
+
+  /// Its fields, `as_of` and `known_at` before the number of events, then what is no part of the
+  /// row proper. `anomaly` is true or absent.
+  public static let object: JSONObject<RowDocument> = {
+    let fields = RowField.members.filter { $0.name != "anomaly" }
+      .map { field in JSONMember<RowDocument>(field.name, field.schema) { $0.answer.json(field) } }
+    let place = fields.firstIndex { $0.name == "event_count" } ?? fields.count
+    return JSONObject(
+      "Entitlement",
+      [.type("entitlement")] + fields[..<place] + times + fields[place...] + others)
+  }()
+
+  /// The time that an answer is for. Of customers too.
+  static let asOf = JSONSchema.time("The time that this answer is for.")
+
+  private static let times: [JSONMember<RowDocument>] = [
+    JSONMember("as_of", asOf) { $0.entitlement.asOf },
+    JSONMember(
+      "known_at",
+      .time(
+        "Only what had been received by then is used; null if everything is. It rests on the "
+          + "journal's receive times: this machine's clock, except that they never decrease. "
+          + "After a clock that was ahead, events keep the time of the last one before them.")
+    ) { $0.knownAt },
+  ]
+
+  private static let others: [JSONMember<RowDocument>] = [
+    .ifAny(
+      "period_ends_at",
+      .time(
+        "The end of the current billing period, where `expires_at` is the end of all that is "
+          + "paid for; null if the product does not expire.")
+    ) { $0.periodEndsAt },
+    .ifAny("confirmed_at", confirmed) { $0.confirmedAt },
+    .ifAny(
+      "accounts",
+      .list(
+        .text(
+          "An account of yours that has the purchase, the first 20 to claim it. Absent if none "
+            + "has."))
+    ) { $0.accountCount > 0 ? $0.accounts : nil },
+    .ifAny("account_count", .integer("How many accounts have it. Absent if none has.")) {
+      $0.accountCount > 0 ? $0.accountCount : nil
+    },
+    .ifAny("shared_by_accounts", .boolean("More than one account has it. True or absent.")) {
+      $0.accountCount > 1 ? true : nil
+    },
+    .ifAny(
+      "anomaly",
+      .boolean("A transaction has a date, price or quantity that no purchase has. True or absent.")
+    ) { $0.entitlement.hasAnomaly ? true : nil },
+  ]
+
+  /// Of the timeline too.
+  static let confirmed = JSONSchema.time(
+    "When Apple, asked for it, last said the same. Absent if it was not asked.")
 }
 
 extension RowAnswer {
@@ -75,6 +108,28 @@ extension RowAnswer {
     guard member.isObject else { return member.fields[0].field.value(self).json }
     if case .none = member.fields[0].field.value(self) { return .null }
     return .object(member.fields.map { ($0.name, $0.field.value(self).json) })
+  }
+}
+
+extension RowField.Member {
+  fileprivate var schema: JSONSchema {
+    guard isObject else { return fields[0].field.schema }
+    return .optional(
+      .object(fields.map { ($0.name, $0.field.schema) }, required: fields.map(\.name)))
+  }
+}
+
+extension RowField {
+  fileprivate var schema: JSONSchema {
+    let schema: JSONSchema =
+      switch kind {
+      case .text, .uuid: .text(meaning)
+      case .integer: .integer(meaning)
+      case .flag: .boolean(meaning)
+      case .time: .time(meaning)
+      case .oneOf(let values): .oneOf(values, meaning)
+      }
+    return isOptional ? .optional(schema) : schema
   }
 }
 

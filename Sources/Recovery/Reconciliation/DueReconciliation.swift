@@ -15,22 +15,9 @@ public final class DueReconciliation {
   struct Result: Sendable {
     let environment: Environment
     let bundleId: String
-    /// Customers that Apple was asked about.
-    var asked: Int64 = 0
-    /// Those of whom Apple said something else than the row.
-    var differed: Int64 = 0
-    /// Those of whom it still does, with everything that it signed.
-    var remaining: Int64 = 0
-    /// The original transaction ids of the first of these.
+    var found = RecoveryStatus.Reconciliation()
+    /// The original transaction ids of the first of those of whom Apple still says something else.
     var remainingIds: [String] = []
-    /// Those that Apple does not know.
-    var unknown: Int64 = 0
-    /// Those that it could not be asked about.
-    var failed: Int64 = 0
-    /// Events that were journaled.
-    var journaled: Int64 = 0
-    /// Why not all could be compared; nil if all were.
-    var error: String?
   }
 
   /// One app in one environment, and for how many milliseconds after the end of a paid period
@@ -84,7 +71,7 @@ public final class DueReconciliation {
           if isEnough() { return false }
         }
       } catch {
-        results[index].error = Self.text(error)
+        results[index].found.error = Self.text(error)
       }
       (index, pages, waiting, failuresInARow) = (index + 1, nil, [], 0)
     }
@@ -125,8 +112,8 @@ public final class DueReconciliation {
       failuresInARow = 0
     } catch {
       if error.code == .stopped { return false }
-      results[index].failed += 1
-      results[index].error = Self.text(error)
+      results[index].found.failed += 1
+      results[index].found.error = Self.text(error)
       failuresInARow += 1
       guard error.code == .appStore, failuresInARow < Self.mostFailures else { throw error }
     }
@@ -137,29 +124,19 @@ public final class DueReconciliation {
 extension DueReconciliation.Result {
   private static let mostIds = 10
 
-  mutating func count(_ found: Reconciliation?) {
-    asked += 1
-    guard let found else {
-      unknown += 1
+  mutating func count(_ compared: Reconciliation?) {
+    found.asked += 1
+    guard let compared else {
+      found.unknown += 1
       return
     }
-    if found.differed { differed += 1 }
-    if found.remains {
-      remaining += 1
+    if compared.differed { found.differed += 1 }
+    if compared.remains {
+      found.remaining += 1
       if remainingIds.count < Self.mostIds {
-        remainingIds.append(found.stream.originalTransactionId)
+        remainingIds.append(compared.stream.originalTransactionId)
       }
     }
-    journaled += Int64(found.journaled)
-  }
-
-  /// - Parameter time: when it ended, milliseconds since 1970.
-  func json(at time: Int64) -> JSONValue {
-    .object([
-      ("at", .integer(time)), ("asked", .integer(asked)), ("differed", .integer(differed)),
-      ("remaining", .integer(remaining)), ("unknown", .integer(unknown)),
-      ("failed", .integer(failed)), ("journaled", .integer(journaled)),
-      ("error", .optional(error)),
-    ])
+    found.journaled += Int64(compared.journaled)
   }
 }

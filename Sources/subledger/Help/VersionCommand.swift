@@ -4,18 +4,14 @@ import StrictJSON
 
 /// `version`: the program, its fold and its libraries.
 enum VersionCommand {
-  /// The members of `version --json` and of the answer to `GET /version`.
-  static var members: [(String, JSONValue)] {
-    [("version", .string(Subledger.version))] + ComponentVersions.all.map { ($0, .string($1)) }
-  }
-
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
+    let versions = ComponentVersions.all(of: Subledger.version)
     if arguments.has("--json") {
-      Terminal.print(.object(members))
+      Terminal.print(.object(versions.map { ($0.name, .string($0.version)) }))
     } else {
       Terminal.print("subledger \(Subledger.version)")
-      for (name, version) in ComponentVersions.all { Terminal.print("\(name) \(version)") }
+      for (name, version) in versions.dropFirst() { Terminal.print("\(name) \(version)") }
     }
     return .good
   }

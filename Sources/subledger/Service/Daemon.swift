@@ -4,6 +4,7 @@ import Delivery
 import HTTPServer
 import Ledger
 import Platform
+import Queries
 import Recovery
 import Store
 import StrictJSON
@@ -41,7 +42,7 @@ struct Daemon {
       // memory can differ from the disk.
       Signals.requestEnd()
     }
-    let service = LedgerService(ledger, configuration, version: VersionCommand.members)
+    let service = LedgerService(ledger, configuration, version: Subledger.version)
     let anchoring = try anchoring(ledger, configuration)
     try startSampler(service, manager)
     do throws(HTTPServerError) {
@@ -96,8 +97,7 @@ struct Daemon {
         onOutcome: { service.record(recovered: $0, $1) })
       service.setRecovery {
         let status = recovery.status
-        guard status.isOn else { return nil }
-        return RecoveryReadings(status)
+        return status.isOn ? status : nil
       }
       return recovery
     } catch {

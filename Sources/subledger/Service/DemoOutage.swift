@@ -4,6 +4,7 @@ import Glibc
 import HTTPServer
 import Ledger
 import Platform
+import Queries
 import Recovery
 import Store
 import StrictJSON

@@ -25,6 +25,10 @@ struct Shape {
       return fitting == 1
         ? [] : ["\(path): fits \(fitting) of \(choices.count)"] + attempts.joined()
     }
+    if let choices = schema["anyOf"]?.elements {
+      let attempts = choices.map { objections(value, to: $0, at: path) }
+      return attempts.contains(where: \.isEmpty) ? [] : Array(attempts.joined())
+    }
     if let types = types(schema), !types.contains(Self.type(value)) {
       return ["\(path): is \(Self.type(value)), not \(types)"]
     }

@@ -37,6 +37,28 @@ import Testing
     _ = try daemon.stop()
   }
 
+  @Test func `a message has the members that the OpenAPI document names`() throws {
+    let world = try SinkWorld()
+    try world.configure([("include", .array([.string("payload")]))])
+    let daemon = try world.start()
+    try world.post(daemon, 1...2, otid: "7000")
+    try world.wait(2)
+    #expect(try world.installation.run("sink", "test", "backend").code == 0)
+    let document = try #require(daemon.client().get("/openapi.json", token: nil)?.json)
+    let described = try #require(document["webhooks"]?["message"]?["post"])
+    let content = described["requestBody"]?["content"]?["application/json"]
+    let schema = try #require(content?["schema"])
+    let shape = try Shape(document: document)
+    #expect(world.messages.count == 3)
+    for (request, json) in world.messages {
+      #expect(shape.objections(json, to: schema) == [])
+      #expect(shape.objections(try JSONDocument(parsing: Array("{}".utf8)).root, to: schema) != [])
+      let headers = (described["parameters"]?.elements ?? []).compactMap { $0["name"]?.string }
+      #expect(headers.filter { request.field($0) == nil } == ["subledger-replay"])
+    }
+    _ = try daemon.stop()
+  }
+
   @Test func `during a rotation both secrets sign, and a key pair does too`() throws {
     let world = try SinkWorld()
     let pair = WebhookSecret.generate(isAsymmetric: true)

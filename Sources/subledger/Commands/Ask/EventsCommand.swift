@@ -105,7 +105,7 @@ enum EventsCommand {
     _ page: [StoredEvent], _ table: inout QueryTable, _ arguments: Arguments
   ) {
     guard !arguments.has("--json") else {
-      return page.forEach { Terminal.print(.object(Feed.members(of: $0))) }
+      return page.forEach { Terminal.print(Feed.event.json($0)) }
     }
     for event in page {
       let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: "/")

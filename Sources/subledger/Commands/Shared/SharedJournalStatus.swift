@@ -72,7 +72,7 @@ enum SharedJournalStatus {
       ("trust_roots", .integer(Int64(report.trustRoots.count))),
       ("seq", .integer(report.seq)), ("copy_seq", .optional(copied?.seq)),
       ("daemon", .string(state)),
-      ("faults", copied.map { .object($0.faults.members) } ?? .null),
+      ("faults", copied.map { CopyFaults.object.json($0.faults) } ?? .null),
       (
         "duties",
         .array(

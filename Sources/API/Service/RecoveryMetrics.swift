@@ -1,49 +1,10 @@
-public import AppStore
 public import Ledger
 import Platform
+import Queries
 public import Store
-public import StrictJSON
 
-/// What the daemon recovered and reconciled by itself, as `/metrics` and the overview show it.
-/// Times are milliseconds since 1970; nil before any, and if none is planned.
-public struct RecoveryReadings: Sendable {
-  public var requests: Int64 = 0
-  public var recovered: Int64 = 0
-  public var failures: Int64 = 0
-  public var succeededAt: Int64?
-  public var nextAt: Int64?
-  public var reconciliation = Reconciliation()
-  public var apps: [App] = []
-
-  public init() {}
-
-  /// The daily comparison of customers that are due with what Apple says of them.
-  public struct Reconciliation: Sendable {
-    public var asked: Int64 = 0
-    public var differed: Int64 = 0
-    public var journaled: Int64 = 0
-    public var failures: Int64 = 0
-    public var succeededAt: Int64?
-    public var nextAt: Int64?
-  }
-
-  /// One app in one environment, with the objects of the API about what was last done since the
-  /// start; nil before any.
-  public struct App: Sendable {
-    public let environment: Environment
-    public let bundleId: String
-    public let recovery: JSONValue?
-    public let reconciliation: JSONValue?
-
-    public init(
-      _ environment: Environment, _ bundleId: String, recovery: JSONValue?,
-      reconciliation: JSONValue?
-    ) {
-      (self.environment, self.bundleId) = (environment, bundleId)
-      (self.recovery, self.reconciliation) = (recovery, reconciliation)
-    }
-  }
-
+/// What the daemon recovered and reconciled by itself, as `/metrics` shows it.
+extension RecoveryStatus {
   func write(_ page: inout PrometheusText) {
     page.single(
       "subledger_recovery_requests_total", .counter,
@@ -71,7 +32,7 @@ public struct RecoveryReadings: Sendable {
   }
 }
 
-extension RecoveryReadings.Reconciliation {
+extension RecoveryStatus.Reconciliations {
   fileprivate func write(_ page: inout PrometheusText) {
     page.single(
       "subledger_reconciled_total", .counter,
@@ -86,11 +47,11 @@ extension RecoveryReadings.Reconciliation {
     page.single(
       "subledger_reconciliation_failures_total", .counter,
       "Daily reconciliations that did not come to their end; each is tried again.", failures)
-    RecoveryReadings.write(
+    RecoveryStatus.write(
       &page, "subledger_reconciliation_success_time_seconds",
       "When the last complete daily reconciliation ended, as Unix time; 0 before any.",
       succeededAt)
-    RecoveryReadings.write(
+    RecoveryStatus.write(
       &page, "subledger_reconciliation_next_time_seconds",
       "When the next daily reconciliation begins, as Unix time; 0 if none is planned.", nextAt)
   }

@@ -1,0 +1,118 @@
+import Delivery
+import Ledger
+import Queries
+import Store
+import StrictJSON
+
+/// The answers that are made of what other modules know.
+enum Answers {
+  // MARK: Lists
+
+  struct Page: Sendable {
+    let items: [JSONValue]
+    /// The parameter `after` of the next page; nil at the end.
+    let next: String?
+  }
+
+  static func list<Item>(of item: JSONObject<Item>) -> JSONObject<Page> {
+    JSONObject(JSONMember.page(of: item.schema, { $0.items }, next: { $0.next }))
+  }
+
+  static let rows = JSONObject<(page: Page, foldVersion: Int)>(
+    "EntitlementList",
+    JSONMember.page(of: RowDocument.object.schema, { $0.page.items }, next: { $0.page.next }) + [
+      JSONMember(
+        "fold_version",
+        .integer("The fold that made the rows; another one's while this program's are built.")
+      ) { $0.foldVersion }
+    ])
+
+  static let sinks = JSONObject<[DeliveryStatus]>([
+    .type("list"), JSONMember("items", listOf: DeliveryStatus.object) { $0 },
+  ])
+
+  // MARK: What was journaled
+
+  static let journaled = JSONObject<(outcome: Outcome, seq: Int64)>([
+    outcome(
+      ["accepted", "duplicate", "conflict"],
+      "The event is in the journal and synced to disk. A conflict has the UUID of an event with "
+        + "other content; it is in quarantine."
+    ) { $0.outcome },
+    JSONMember("seq", .integer("The event's position in the journal.")) { $0.seq },
+  ])
+
+  static let submitted = JSONObject<(outcome: Outcome, row: RowDocument?)>([
+    outcome(
+      ["accepted", "confirmed", "duplicate"],
+      "Accepted: it is a new event. Confirmed: Apple says what the journal says already, and it "
+        + "is held beside it. Duplicate: the same was handed over before."
+    ) { $0.outcome },
+    JSONMember("entitlement", RowDocument.object.schema) { $0.row?.json ?? .null },
+  ])
+
+  static let receipt = JSONObject<(outcome: Outcome, rows: [RowDocument], hasMore: Bool)>([
+    outcome(
+      ["accepted", "confirmed", "duplicate"],
+      "Accepted: it made an event for one customer at least. Confirmed: Apple says what the "
+        + "journal says already, and it is held beside it, or it lists no purchase. Duplicate: "
+        + "the same was handed over before."
+    ) { $0.outcome },
+    JSONMember("entitlements", listOf: RowDocument.object) { $0.rows },
+    JSONMember(
+      "more",
+      .boolean(
+        "Whether the receipt names more original transaction ids than entitlements has: it has "
+          + "those of the 100 with the newest purchases.")
+    ) { $0.hasMore },
+  ])
+
+  static let granted = JSONObject<(outcome: Outcome, grant: GrantDocument?)>([
+    outcome(
+      ["accepted", "duplicate"],
+      "Accepted: it is a new event. Duplicate: the journal says so already."
+    ) { $0.outcome },
+    JSONMember("grant", GrantDocument.object.schema) { $0.grant?.json ?? .null },
+  ])
+
+  static let erased = JSONObject<Void>([
+    JSONMember("outcome", .oneOf(["erased"], "It is forgotten.")) { _ in "erased" }
+  ])
+
+  private static func outcome<Subject>(
+    _ names: [String], _ meaning: String, _ value: @escaping @Sendable (Subject) -> Outcome
+  ) -> JSONMember<Subject> {
+    JSONMember("outcome", .oneOf(names, meaning)) { value($0).name }
+  }
+
+  // MARK: The daemon
+
+  static let version = JSONObject<(versions: [(name: String, version: String)], digest: String?)>(
+    ComponentVersions.all(of: "").enumerated().map { index, part in
+      JSONMember(part.name, .text()) { $0.versions[index].version }
+    } + [
+      JSONMember(
+        "digest",
+        .text(
+          "The digest of all rows in hexadecimal; null while there is no projection, and without "
+            + "a read token for all apps and environments.")
+      ) { $0.digest }
+    ])
+
+  static let state = JSONObject<String>([
+    JSONMember("status", .oneOf(["alive", "ready"])) { $0 }
+  ])
+
+  static let ready = JSONObject<(projection: ProjectionState, faults: CopyFaults)>([
+    JSONMember("status", .oneOf(["ready"])) { _ in "ready" },
+    JSONMember(
+      "projection",
+      .oneOf(
+        ProjectionState.allCases.map(\.rawValue),
+        "The state of the entitlement rows. Notifications are taken in every one.")
+    ) { $0.projection.rawValue },
+    .ifAny("shared_journal", CopyFaults.object.schema) {
+      $0.faults == .none ? nil : CopyFaults.object.json($0.faults)
+    },
+  ])
+}
