@@ -239,6 +239,10 @@ struct MirrorTests {
     #expect(try world.rows("SELECT * FROM own").count == 3)
     #expect(world.sink(daemon)?["reason"]?.string?.contains("mirror-schema") == true)
     #expect(try world.sql("SELECT generation FROM ledger.mirror") == "1")
+    let upgrade = "subledger sink mirror-schema warehouse | psql"
+    let lacking = try world.installation.run("doctor")
+    #expect(lacking.code == 1 && lacking.output.contains("warehouse is up: its tables lack"))
+    #expect(lacking.output.contains(upgrade), "\(lacking)")
     for _ in 1...2 { try world.makeSchema() }
     try world.waitUntil("the fill") {
       try world.sql("SELECT generation FROM ledger.mirror") == "2"
@@ -247,6 +251,7 @@ struct MirrorTests {
     #expect(world.sink(daemon)?["reason"]?.kind == .null)
     let found = try world.sql("SELECT DISTINCT storefront FROM ledger.entitlement_v1")
     #expect(found == "USA")
+    #expect(try !world.installation.run("doctor").output.contains("mirror-schema"))
     try world.compare(daemon)
     #expect(try world.rows("SELECT * FROM own").count == 3)
     _ = try daemon.stop()

@@ -19,6 +19,7 @@ enum DoctorCommand {
       checks += SharedJournalCheck.examine(configuration, arguments.folder(configuration))
       checks += daemon(arguments.folder(configuration).controlSocket, configuration, arguments)
       checks += OwnerFaultCheck.examine(arguments.folder(configuration))
+      checks += MirrorCheck.examine(configuration, arguments.folder(configuration))
       checks += AppStoreKeyCheck.examine(configuration, isOffline: arguments.has("--offline"))
     } catch {
       guard error.code == .configuration else { throw error }
