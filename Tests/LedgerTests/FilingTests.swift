@@ -38,9 +38,10 @@ import Testing
       let lock = try ledger.folder.lock()
       let journal = try Journal.open(ledger.folder, lock: lock, now: time)
       let event = NewEvent(
-        notificationUUID: body.uuid, source: .v1, environment: .production,
-        bundleId: TestLedger.bundleId, notificationType: "CANCEL", subtype: nil,
-        originalTransactionId: "1100", signedDate: notification.evidenceDate, receivedAt: time,
+        envelope: EventEnvelope(
+          notificationUUID: body.uuid, source: .v1, environment: .production,
+          bundleId: TestLedger.bundleId, notificationType: "CANCEL", subtype: nil,
+          originalTransactionId: "1100", signedDate: notification.evidenceDate, receivedAt: time),
         body: .bytes(body.bytes), bodySHA256: SHA256.hash(body.bytes))
       _ = try journal.append([.event(event)])
       try journal.close()

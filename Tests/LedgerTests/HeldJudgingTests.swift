@@ -76,7 +76,7 @@ import Testing
       try journal.write(shipping: ship) { (connection) throws(LedgerError) in
         for case .event(var event) in held.map(\.submission) {
           // Nothing that old is thinned.
-          event.receivedAt = 0
+          event.envelope.receivedAt = 0
           let isReceipt = event.source == .receipt
           let folded = event.makeFoldEvent?()
           try journal.insertHeld(

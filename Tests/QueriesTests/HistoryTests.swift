@@ -57,10 +57,12 @@ import Testing
       ),
     ])
     return StoredEvent(
-      seq: seq, notificationUUID: uuid, source: "v2", environment: "Production",
-      bundleId: "com.example.app", notificationType: type, subtype: nil,
-      originalTransactionId: "1000", signedDate: signed, receivedAt: signed + 5, body: jws(payload),
-      bodySHA256: [], hash: [])
+      seq: seq,
+      envelope: EventEnvelope(
+        notificationUUID: uuid, source: "v2", environment: "Production",
+        bundleId: "com.example.app", notificationType: type, subtype: nil,
+        originalTransactionId: "1000", signedDate: signed, receivedAt: signed + 5),
+      body: jws(payload), bodySHA256: [], hash: [])
   }
 
   @Test func `a transaction that cannot be read is told, and one whose dates are texts is not`() {
@@ -152,10 +154,11 @@ import Testing
   @Test func `an event that cannot be read is shown and changes nothing`() {
     let good = event(1, "SUBSCRIBED", signed: Self.start)
     let broken = StoredEvent(
-      seq: 2, notificationUUID: NotificationUUID(high: 0, low: 2), source: "v2",
-      environment: "Production",
-      bundleId: "com.example.app", notificationType: "X", subtype: nil,
-      originalTransactionId: "1000", signedDate: Self.start + 1, receivedAt: Self.start + 9,
+      seq: 2,
+      envelope: EventEnvelope(
+        notificationUUID: NotificationUUID(high: 0, low: 2), source: "v2",
+        environment: "Production", bundleId: "com.example.app", notificationType: "X", subtype: nil,
+        originalTransactionId: "1000", signedDate: Self.start + 1, receivedAt: Self.start + 9),
       body: Array("not a JWS".utf8), bodySHA256: [], hash: [])
     let history = History(
       key, [good, broken, event(3, "X", signed: Self.start + 2, renews: false)], durations: [:])

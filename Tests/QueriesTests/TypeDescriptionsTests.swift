@@ -46,10 +46,11 @@ import Testing
   {
     let key = StreamKey(environment: "Sandbox", bundleId: "b", originalTransactionId: "1")
     let event = StoredEvent(
-      seq: 1, notificationUUID: NotificationUUID(high: 0, low: 1), source: source,
-      environment: "Sandbox", bundleId: "b",
-      notificationType: type, subtype: subtype, originalTransactionId: "1", signedDate: 1,
-      receivedAt: 1, body: [], bodySHA256: [], hash: [])
+      seq: 1,
+      envelope: EventEnvelope(
+        notificationUUID: NotificationUUID(high: 0, low: 1), source: source, environment: "Sandbox",
+        bundleId: "b", notificationType: type, subtype: subtype, originalTransactionId: "1",
+        signedDate: 1, receivedAt: 1), body: [], bodySHA256: [], hash: [])
     return History(key, [event], durations: [:]).entries[0].description
   }
 

@@ -37,13 +37,12 @@ import Testing
   private func forged(
     after head: JournalPosition, like event: PackedEvent, body: [UInt8]
   ) -> PackedEvent {
+    var envelope = event.envelope
+    envelope.notificationUUID = NotificationUUID(high: 1, low: UInt64(head.seq))
+    envelope.receivedAt = head.receivedAt ?? 0
     func make(_ hash: [UInt8]) -> PackedEvent {
       PackedEvent(
-        seq: head.seq + 1, notificationUUID: NotificationUUID(high: 1, low: UInt64(head.seq)),
-        source: event.source, environment: event.environment, bundleId: event.bundleId,
-        notificationType: event.notificationType, subtype: event.subtype,
-        originalTransactionId: event.originalTransactionId, signedDate: event.signedDate,
-        receivedAt: head.receivedAt ?? 0, bodySHA256: SHA256.hash([1]), hash: hash,
+        seq: head.seq + 1, envelope: envelope, bodySHA256: SHA256.hash([1]), hash: hash,
         dictionary: nil, body: body)
     }
     return make(make([]).link.hash(after: head.hash))

@@ -104,13 +104,11 @@ import Testing
     #expect(bench.post(0, to: first, at: 0) == .accepted(seq: 1))
     bench.server.change { content in
       let event = content.events[0]
+      var envelope = event.envelope
+      envelope.originalTransactionId = "6661"
       content.events[0] = PackedEvent(
-        seq: 1, notificationUUID: event.notificationUUID, source: event.source,
-        environment: event.environment, bundleId: event.bundleId,
-        notificationType: event.notificationType, subtype: event.subtype,
-        originalTransactionId: "6661", signedDate: event.signedDate, receivedAt: event.receivedAt,
-        bodySHA256: event.bodySHA256, hash: event.hash, dictionary: event.dictionary,
-        body: event.body)
+        seq: 1, envelope: envelope, bodySHA256: event.bodySHA256, hash: event.hash,
+        dictionary: event.dictionary, body: event.body)
     }
     let honest = try bench.open("honest")
     #expect(honest.ledger.copy?.faults.unprovenEvents == 1)

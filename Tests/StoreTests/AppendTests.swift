@@ -135,8 +135,8 @@ import Testing
     let opened = try scratch.open()
     for (number, text) in ["'; DROP TABLE event;--", "\u{202E}\u{1B}[2J\r\n", ""].enumerated() {
       var event = Sample.event(number, bundleId: text, id: text)
-      event.notificationType = text
-      event.subtype = text
+      event.envelope.notificationType = text
+      event.envelope.subtype = text
       _ = try opened.journal.append([.event(event)])
       let reader = try JournalReader.open(scratch.folder)
       let key = StreamKey(environment: "Production", bundleId: text, originalTransactionId: text)

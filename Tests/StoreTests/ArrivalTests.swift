@@ -44,8 +44,8 @@ import Testing
     let opened = try scratch.open()
     func of(_ number: Int, _ type: String = "DID_RENEW", _ source: EventSource = .v2) -> NewEvent {
       var event = Sample.event(number, source: source)
-      event.notificationType = type
-      if type == "TEST" { event.originalTransactionId = nil }
+      event.envelope.notificationType = type
+      if type == "TEST" { event.envelope.originalTransactionId = nil }
       return event
     }
     var last = of(6)
@@ -73,7 +73,7 @@ import Testing
       originalTransactionId: "2000000000000000")
     let events = [EventArrival.import, .posted].enumerated().map { index, arrival in
       var event = Sample.event(index + 1)
-      (event.arrival, event.originalTransactionId) = (arrival, key.originalTransactionId)
+      (event.arrival, event.envelope.originalTransactionId) = (arrival, key.originalTransactionId)
       return event
     }
     _ = try opened.journal.append([.event(events[0]), .event(events[1])])

@@ -41,10 +41,12 @@ import Testing
     let scratch = try Scratch()
     let opened = try scratch.open()
     var one = Sample.event(1, body: Array("a.b.c".utf8), receivedAt: 1_767_225_600_000)
-    one.notificationUUID = try #require(NotificationUUID("00112233-4455-6677-8899-aabbccddeeff"))
+    one.envelope.notificationUUID = try #require(
+      NotificationUUID("00112233-4455-6677-8899-aabbccddeeff"))
     var two = Sample.event(
       2, body: Array(#"{"a":1}"#.utf8), receivedAt: 1_767_225_000_000, source: "v1")
-    two.notificationUUID = try #require(NotificationUUID("11111111-2222-4333-8444-555555555555"))
+    two.envelope.notificationUUID = try #require(
+      NotificationUUID("11111111-2222-4333-8444-555555555555"))
     let outcomes = try opened.journal.append([.event(one), .event(two)])
     #expect(outcomes.last == .accepted(seq: 2))
     #expect(hex(opened.journal.head.hash) == Self.second)

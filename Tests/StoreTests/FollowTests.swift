@@ -147,7 +147,7 @@ import Testing
       "purchase_date_ms":"2","transaction_id":"2"}]}}
       """
     var event = Sample.event(number, body: Array(text.utf8), source: .v1, id: id)
-    event.notificationType = "CANCEL"
+    event.envelope.notificationType = "CANCEL"
     return event
   }
 
@@ -230,10 +230,7 @@ import Testing
 extension PackedEvent {
   fileprivate func with(hash: [UInt8]? = nil, body: [UInt8]? = nil) -> PackedEvent {
     PackedEvent(
-      seq: seq, notificationUUID: notificationUUID, source: source, environment: environment,
-      bundleId: bundleId, notificationType: notificationType, subtype: subtype,
-      originalTransactionId: originalTransactionId, signedDate: signedDate, receivedAt: receivedAt,
-      bodySHA256: bodySHA256, hash: hash ?? self.hash, dictionary: dictionary,
-      body: body ?? self.body)
+      seq: seq, envelope: envelope, bodySHA256: bodySHA256, hash: hash ?? self.hash,
+      dictionary: dictionary, body: body ?? self.body)
   }
 }

@@ -13,7 +13,7 @@ import Testing
         number, body: Array("{}\(number)".utf8),
         receivedAt: 1_767_225_600_000 + Int64(number) * 100_000,
         bundleId: number < 40 && number / 10 % 2 == 1 ? "com.example.b" : "com.example.app")
-      if number % 7 == 0 { event.notificationType = "REFUND" }
+      if number % 7 == 0 { event.envelope.notificationType = "REFUND" }
       return event
     }
     _ = try opened.journal.append(events.map { .event($0) })

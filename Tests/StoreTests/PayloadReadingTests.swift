@@ -14,7 +14,7 @@ import Testing
       var event = Sample.event(
         number, bundleId: number % 4 == 3 ? "com.example.two" : "com.example.app",
         id: "id \(number % 4)")
-      if number % 10 == 5 { event.originalTransactionId = nil }
+      if number % 10 == 5 { event.envelope.originalTransactionId = nil }
       return event
     }
     _ = try opened.journal.append(events.map { .event($0) })

@@ -9,9 +9,9 @@ import Testing
     let scratch = try Scratch()
     let opened = try scratch.open()
     var events = (0..<40).map { Sample.event($0, body: Array("{}\($0)".utf8)) }
-    events[7].notificationType = "REFUND"
-    events[8].environment = "Sandbox"
-    events[9].originalTransactionId = nil
+    events[7].envelope.notificationType = "REFUND"
+    events[8].envelope.environment = "Sandbox"
+    events[9].envelope.originalTransactionId = nil
     _ = try opened.journal.append(events.map { .event($0) })
     let reader = try JournalReader.open(scratch.folder)
     func seqs(_ set: (inout EventFilter) -> Void) throws -> [Int64] {

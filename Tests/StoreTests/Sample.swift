@@ -120,13 +120,13 @@ enum Sample {
   ) -> NewEvent {
     let body = body ?? Sample.body(number)
     return NewEvent(
-      notificationUUID: uuid(number), source: source, environment: "Production",
-      bundleId: bundleId, notificationType: "DID_RENEW", subtype: nil,
-      originalTransactionId: id ?? "\(2_000_000_000_000_000 + number / 10)",
-      signedDate: 1_767_225_600_000 + Int64(number) * 977,
-      receivedAt: receivedAt ?? 1_767_225_600_000 + Int64(number) * 1_000,
-      preservesReceivedAt: preservesReceivedAt,
-      body: .bytes(body), bodySHA256: SHA256.hash(body))
+      envelope: EventEnvelope(
+        notificationUUID: uuid(number), source: source, environment: "Production",
+        bundleId: bundleId, notificationType: "DID_RENEW", subtype: nil,
+        originalTransactionId: id ?? "\(2_000_000_000_000_000 + number / 10)",
+        signedDate: 1_767_225_600_000 + Int64(number) * 977,
+        receivedAt: receivedAt ?? 1_767_225_600_000 + Int64(number) * 1_000),
+      preservesReceivedAt: preservesReceivedAt, body: .bytes(body), bodySHA256: SHA256.hash(body))
   }
 
   static func quarantine(

@@ -57,13 +57,14 @@ struct BundleEventReader {
       let notification = try decoded(link, body, key)
     else { return nil }
     return StoredEvent(
-      seq: link.seq, notificationUUID: notification.notificationUUID,
-      source: link.source, environment: notification.environment,
-      bundleId: notification.bundleId ?? key.bundleId,
-      notificationType: notification.notificationType, subtype: notification.subtype,
-      originalTransactionId: notification.originalTransactionId,
-      signedDate: notification.signedDate,
-      receivedAt: link.receivedAt, body: body, bodySHA256: link.bodySHA256, hash: hash)
+      seq: link.seq,
+      envelope: EventEnvelope(
+        notificationUUID: notification.notificationUUID, source: link.source,
+        environment: notification.environment, bundleId: notification.bundleId ?? key.bundleId,
+        notificationType: notification.notificationType, subtype: notification.subtype,
+        originalTransactionId: notification.originalTransactionId,
+        signedDate: notification.signedDate, receivedAt: link.receivedAt), body: body,
+      bodySHA256: link.bodySHA256, hash: hash)
   }
 
   private func owners(_ link: ChainLink, _ body: [UInt8], _ hash: [UInt8]) -> StoredEvent? {
@@ -71,11 +72,13 @@ struct BundleEventReader {
       return nil
     }
     return StoredEvent(
-      seq: link.seq, notificationUUID: NotificationUUID(statement), source: link.source,
-      environment: statement.environment, bundleId: statement.bundleId,
-      notificationType: statement.notificationType, subtype: nil,
-      originalTransactionId: statement.originalTransactionId, signedDate: statement.at,
-      receivedAt: link.receivedAt, body: body, bodySHA256: link.bodySHA256, hash: hash)
+      seq: link.seq,
+      envelope: EventEnvelope(
+        notificationUUID: NotificationUUID(statement), source: link.source,
+        environment: statement.environment, bundleId: statement.bundleId,
+        notificationType: statement.notificationType, subtype: nil,
+        originalTransactionId: statement.originalTransactionId, signedDate: statement.at,
+        receivedAt: link.receivedAt), body: body, bodySHA256: link.bodySHA256, hash: hash)
   }
 
   /// Nil if the payload is not JSON.
@@ -102,11 +105,13 @@ struct BundleEventReader {
       let notification = try? V1Notification(root, of: stream)
     else { return nil }
     return StoredEvent(
-      seq: link.seq, notificationUUID: V1Body(root).uuid, source: link.source,
-      environment: notification.environment, bundleId: notification.bundleId ?? key.bundleId,
-      notificationType: notification.notificationType, subtype: nil,
-      originalTransactionId: notification.originalTransactionId,
-      signedDate: notification.evidenceDate, receivedAt: link.receivedAt, body: body,
+      seq: link.seq,
+      envelope: EventEnvelope(
+        notificationUUID: V1Body(root).uuid, source: link.source,
+        environment: notification.environment, bundleId: notification.bundleId ?? key.bundleId,
+        notificationType: notification.notificationType, subtype: nil,
+        originalTransactionId: notification.originalTransactionId,
+        signedDate: notification.evidenceDate, receivedAt: link.receivedAt), body: body,
       bodySHA256: link.bodySHA256, hash: hash)
   }
 }

@@ -179,11 +179,12 @@ public final class Receiver {
       case .receipt(let receipt): NewEvent.Body.receipt(receipt)
       }
     var event = NewEvent(
-      notificationUUID: decoded.notificationUUID, source: decoded.source,
-      environment: decoded.environment, bundleId: bundleId,
-      notificationType: decoded.notificationType, subtype: decoded.subtype,
-      originalTransactionId: decoded.originalTransactionId, signedDate: decoded.signedDate,
-      receivedAt: now, preservesReceivedAt: preservesReceivedAt, body: body,
+      envelope: EventEnvelope(
+        notificationUUID: decoded.notificationUUID, source: decoded.source,
+        environment: decoded.environment, bundleId: bundleId,
+        notificationType: decoded.notificationType, subtype: decoded.subtype,
+        originalTransactionId: decoded.originalTransactionId, signedDate: decoded.signedDate,
+        receivedAt: now), preservesReceivedAt: preservesReceivedAt, body: body,
       bodySHA256: notification.bodySHA256)
     event.makeFoldEvent = { notification.decoded.foldEvent(seq: 0) }
     return Received(event, notification, at: now)

@@ -41,10 +41,12 @@ struct MadeShipment {
     let hash = link.hash(after: shipment.head.hash)
     shipment.events.append(
       PackedEvent(
-        seq: seq, notificationUUID: link.notificationUUID, source: .v2,
-        environment: seq % 2 == 0 ? .production : .sandbox, bundleId: "com.example.app",
-        notificationType: type, subtype: subtype, originalTransactionId: id,
-        signedDate: Self.start - seq, receivedAt: time, bodySHA256: digest, hash: hash,
+        seq: seq,
+        envelope: EventEnvelope(
+          notificationUUID: link.notificationUUID, source: .v2,
+          environment: seq % 2 == 0 ? .production : .sandbox, bundleId: "com.example.app",
+          notificationType: type, subtype: subtype, originalTransactionId: id,
+          signedDate: Self.start - seq, receivedAt: time), bodySHA256: digest, hash: hash,
         dictionary: shipment.head.dictionary == 0 ? nil : shipment.head.dictionary, body: body))
     shipment.head.seq = seq
     shipment.head.hash = hash

@@ -75,10 +75,12 @@ enum TailReading {
       let body = rows.bytes(row, 13)
     else { return nil }
     return PackedEvent(
-      seq: seq, notificationUUID: uuid, source: EventSource(rawValue: source),
-      environment: Environment(rawValue: environment), bundleId: bundleId, notificationType: type,
-      subtype: text(6), originalTransactionId: text(7), signedDate: signedDate,
-      receivedAt: receivedAt, bodySHA256: bodySHA256, hash: hash,
+      seq: seq,
+      envelope: EventEnvelope(
+        notificationUUID: uuid, source: EventSource(rawValue: source),
+        environment: Environment(rawValue: environment), bundleId: bundleId, notificationType: type,
+        subtype: text(6), originalTransactionId: text(7), signedDate: signedDate,
+        receivedAt: receivedAt), bodySHA256: bodySHA256, hash: hash,
       dictionary: rows.integer(row, 12), body: body)
   }
 

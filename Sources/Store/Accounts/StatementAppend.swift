@@ -177,9 +177,10 @@ extension NewEvent {
   fileprivate init(_ statement: OwnerStatement, _ uuid: NotificationUUID) {
     let body = statement.body
     self.init(
-      notificationUUID: uuid, source: statement.source, environment: statement.environment,
-      bundleId: statement.bundleId, notificationType: statement.notificationType, subtype: nil,
-      originalTransactionId: statement.originalTransactionId, signedDate: statement.at,
-      receivedAt: statement.at, body: .bytes(body), bodySHA256: SHA256.hash(body))
+      envelope: EventEnvelope(
+        notificationUUID: uuid, source: statement.source, environment: statement.environment,
+        bundleId: statement.bundleId, notificationType: statement.notificationType, subtype: nil,
+        originalTransactionId: statement.originalTransactionId, signedDate: statement.at,
+        receivedAt: statement.at), body: .bytes(body), bodySHA256: SHA256.hash(body))
   }
 }

@@ -240,11 +240,12 @@ extension NewEvent {
     _ held: HeldEvidence, _ event: FoldEvent, of stream: StreamKey, at receivedAt: Int64
   ) {
     self.init(
-      notificationUUID: held.notificationUUID, source: held.source,
-      environment: stream.environment, bundleId: stream.bundleId,
-      notificationType: event.notificationType, subtype: nil,
-      originalTransactionId: stream.originalTransactionId, signedDate: held.signedDate,
-      receivedAt: receivedAt, body: held.receipt.map { .receipt($0) } ?? .bytes(held.body),
+      envelope: EventEnvelope(
+        notificationUUID: held.notificationUUID, source: held.source,
+        environment: stream.environment, bundleId: stream.bundleId,
+        notificationType: event.notificationType, subtype: nil,
+        originalTransactionId: stream.originalTransactionId, signedDate: held.signedDate,
+        receivedAt: receivedAt), body: held.receipt.map { .receipt($0) } ?? .bytes(held.body),
       bodySHA256: held.bodySHA256)
     arrival = held.arrival
   }

@@ -116,13 +116,11 @@ extension Journal {
     let stored = try codec.encode(
       event, isJournaled: true,
       trainsDictionary: !event.source.isEvidence && !event.source.isOwners)
+    var envelope = event.envelope
+    envelope.receivedAt = receivedAt
     try insert(
       PackedEvent(
-        seq: next.seq, notificationUUID: event.notificationUUID, source: event.source,
-        environment: event.environment, bundleId: event.bundleId,
-        notificationType: event.notificationType, subtype: event.subtype,
-        originalTransactionId: event.originalTransactionId, signedDate: event.signedDate,
-        receivedAt: receivedAt, bodySHA256: event.bodySHA256, hash: next.hash,
+        seq: next.seq, envelope: envelope, bodySHA256: event.bodySHA256, hash: next.hash,
         dictionary: stored.dictionary, body: stored.bytes), connection)
   }
 

@@ -1,21 +1,10 @@
-public import AppStore
 public import Entitlements
 public import SignedData
+import Synchronization
 
 /// A proven and admitted notification that is to be journaled.
-public struct NewEvent: Sendable, StreamEvent {
-  public var notificationUUID: NotificationUUID
-  public var source: EventSource
-  public var environment: Environment
-  public var bundleId: String
-  public var notificationType: String
-  public var subtype: String?
-  /// nil for an event without a transaction.
-  public var originalTransactionId: String?
-  /// Apple's time, in milliseconds since 1970 UTC.
-  public var signedDate: Int64
-  /// Our time, in milliseconds since 1970 UTC.
-  public var receivedAt: Int64
+public struct NewEvent: Sendable, Enveloped {
+  public var envelope: EventEnvelope
   /// Whether `receivedAt` comes from a file and must not be changed: a time before the head's is
   /// refused. Otherwise such a time, caused by a clock that was set back, is raised to the head's.
   public var preservesReceivedAt: Bool
@@ -30,20 +19,9 @@ public struct NewEvent: Sendable, StreamEvent {
   public var bodySHA256: [UInt8]
 
   public init(
-    notificationUUID: NotificationUUID, source: EventSource, environment: Environment,
-    bundleId: String,
-    notificationType: String, subtype: String?, originalTransactionId: String?, signedDate: Int64,
-    receivedAt: Int64, preservesReceivedAt: Bool = false, body: Body, bodySHA256: [UInt8]
+    envelope: EventEnvelope, preservesReceivedAt: Bool = false, body: Body, bodySHA256: [UInt8]
   ) {
-    self.notificationUUID = notificationUUID
-    self.source = source
-    self.environment = environment
-    self.bundleId = bundleId
-    self.notificationType = notificationType
-    self.subtype = subtype
-    self.originalTransactionId = originalTransactionId
-    self.signedDate = signedDate
-    self.receivedAt = receivedAt
+    self.envelope = envelope
     self.preservesReceivedAt = preservesReceivedAt
     content = body
     self.bodySHA256 = bodySHA256
@@ -80,4 +58,15 @@ public enum Submission: Sendable {
   case event(NewEvent)
   case quarantine(NewQuarantine)
   case statement(NewStatement)
+}
+
+/// Consecutive events of a file. After one of them is refused, the following ones are not
+/// journaled, in the same batch or in a later one.
+public final class EventRun: Sendable {
+  private let ended = Atomic<Bool>(false)
+
+  public init() {}
+
+  func end() { ended.store(true, ordering: .relaxed) }
+  var isEnded: Bool { ended.load(ordering: .relaxed) }
 }

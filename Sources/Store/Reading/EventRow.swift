@@ -3,15 +3,28 @@ import Platform
 
 /// Reads an event from a row of SQL.
 enum EventRow {
+  /// The seq and the columns of an envelope: `event` e, `stream` s, `app` a, `kind` k.
+  static let envelope = """
+    e.seq, e.notification_uuid, e.source, a.environment, a.bundle_id, k.notification_type,
+      k.subtype, s.original_transaction_id, e.signed_date_ms, e.received_at_ms
+    """
+
+  /// - Parameter row: of a SELECT that begins with the columns of `envelope`.
+  static func envelope(_ row: Statement) -> EventEnvelope {
+    EventEnvelope(
+      notificationUUID: uuid(row.bytes(1)), source: EventSource(rawValue: row.text(2)),
+      environment: Environment(rawValue: row.text(3)), bundleId: row.text(4),
+      notificationType: row.text(5), subtype: row.optionalText(6),
+      originalTransactionId: row.optionalText(7), signedDate: row.int(8), receivedAt: row.int(9))
+  }
+
   /// Uses left joins, so that an event is read even if its stream or kind was removed by tampering.
   static let select = select(body: "e.body")
 
   /// - Parameter body: the stored body, as SQL about the event `e`.
   static func select(body: String) -> String {
     """
-    SELECT e.seq, e.notification_uuid, e.source, a.environment, a.bundle_id, k.notification_type,
-      k.subtype, s.original_transaction_id, e.signed_date_ms, e.received_at_ms, e.body_sha256,
-      e.hash, \(body), e.dictionary_id
+    SELECT \(envelope), e.body_sha256, e.hash, \(body), e.dictionary_id
     FROM event e LEFT JOIN stream s ON s.id = e.stream_id LEFT JOIN app a ON a.id = s.app_id
       LEFT JOIN kind k ON k.id = e.kind_id
 
@@ -28,12 +41,7 @@ enum EventRow {
 
   static func event(_ row: Statement, body: [UInt8]) -> StoredEvent {
     StoredEvent(
-      seq: row.int(0), notificationUUID: uuid(row.bytes(1)),
-      source: EventSource(rawValue: row.text(2)),
-      environment: Environment(rawValue: row.text(3)), bundleId: row.text(4),
-      notificationType: row.text(5),
-      subtype: row.optionalText(6), originalTransactionId: row.optionalText(7),
-      signedDate: row.int(8), receivedAt: row.int(9), body: body, bodySHA256: row.bytes(10),
+      seq: row.int(0), envelope: envelope(row), body: body, bodySHA256: row.bytes(10),
       hash: row.bytes(11))
   }
 

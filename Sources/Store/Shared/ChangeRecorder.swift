@@ -121,13 +121,8 @@ extension PackedEvent {
     try connection.statement(EventRow.select + "WHERE e.seq > ? ORDER BY e.seq LIMIT ?")
       .bind(1, seq).bind(2, Int64(limit)).all { row in
         PackedEvent(
-          seq: row.int(0), notificationUUID: EventRow.uuid(row.bytes(1)),
-          source: EventSource(rawValue: row.text(2)),
-          environment: Environment(rawValue: row.text(3)), bundleId: row.text(4),
-          notificationType: row.text(5), subtype: row.optionalText(6),
-          originalTransactionId: row.optionalText(7), signedDate: row.int(8),
-          receivedAt: row.int(9), bodySHA256: row.bytes(10), hash: row.bytes(11),
-          dictionary: row.optionalInt(13), body: row.bytes(12))
+          seq: row.int(0), envelope: EventRow.envelope(row), bodySHA256: row.bytes(10),
+          hash: row.bytes(11), dictionary: row.optionalInt(13), body: row.bytes(12))
       }
   }
 }

@@ -96,11 +96,7 @@ extension NewEvent {
   /// An event that is to be journaled again.
   fileprivate init(_ event: StoredEvent, _ receipt: ReceiptBody?) {
     self.init(
-      notificationUUID: event.notificationUUID, source: event.source,
-      environment: event.environment, bundleId: event.bundleId,
-      notificationType: event.notificationType, subtype: event.subtype,
-      originalTransactionId: event.originalTransactionId, signedDate: event.signedDate,
-      receivedAt: event.receivedAt, body: receipt.map { .receipt($0) } ?? .bytes(event.body),
+      envelope: event.envelope, body: receipt.map { .receipt($0) } ?? .bytes(event.body),
       bodySHA256: event.bodySHA256)
   }
 }

@@ -1,19 +1,7 @@
-public import AppStore
-
-/// An event on its way between journals, with its body as it is stored. Times are milliseconds
-/// since 1970 UTC, hashes 32 bytes.
-public struct PackedEvent: Sendable, Equatable, StreamEvent {
+/// An event on its way between journals, with its body as it is stored. Hashes have 32 bytes.
+public struct PackedEvent: Sendable, Equatable, Enveloped {
   public let seq: Int64
-  public let notificationUUID: NotificationUUID
-  public let source: EventSource
-  public let environment: Environment
-  public let bundleId: String
-  public let notificationType: String
-  public let subtype: String?
-  /// nil for an event without a transaction.
-  public let originalTransactionId: String?
-  public let signedDate: Int64
-  public let receivedAt: Int64
+  public let envelope: EventEnvelope
   public let bodySHA256: [UInt8]
   public let hash: [UInt8]
   /// The dictionary that `body` is compressed against.
@@ -22,25 +10,11 @@ public struct PackedEvent: Sendable, Equatable, StreamEvent {
   public let body: [UInt8]
 
   public init(
-    seq: Int64, notificationUUID: NotificationUUID, source: EventSource, environment: Environment,
-    bundleId: String, notificationType: String, subtype: String?, originalTransactionId: String?,
-    signedDate: Int64, receivedAt: Int64, bodySHA256: [UInt8], hash: [UInt8], dictionary: Int64?,
+    seq: Int64, envelope: EventEnvelope, bodySHA256: [UInt8], hash: [UInt8], dictionary: Int64?,
     body: [UInt8]
   ) {
-    self.seq = seq
-    self.notificationUUID = notificationUUID
-    self.source = source
-    self.environment = environment
-    self.bundleId = bundleId
-    self.notificationType = notificationType
-    self.subtype = subtype
-    self.originalTransactionId = originalTransactionId
-    self.signedDate = signedDate
-    self.receivedAt = receivedAt
-    self.bodySHA256 = bodySHA256
-    self.hash = hash
-    self.dictionary = dictionary
-    self.body = body
+    (self.seq, self.envelope, self.bodySHA256) = (seq, envelope, bodySHA256)
+    (self.hash, self.dictionary, self.body) = (hash, dictionary, body)
   }
 
   /// What its chain hash covers.

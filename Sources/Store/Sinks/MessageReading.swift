@@ -2,20 +2,12 @@ public import AppStore
 public import Platform
 
 /// What decides whether a sink gets an event, read without its body.
-public struct MessageEvent: Sendable, StreamEvent {
+public struct MessageEvent: Sendable, Enveloped {
   public let seq: Int64
-  public let notificationUUID: NotificationUUID
+  public let envelope: EventEnvelope
   public let hash: [UInt8]
   /// The id of the event's stream; nil without a transaction.
   public let stream: Int64?
-  public let source: EventSource
-  public let notificationType: String
-  public let subtype: String?
-  public let environment: Environment
-  public let bundleId: String
-  public let originalTransactionId: String?
-  public let signedDate: Int64
-  public let receivedAt: Int64
   /// An event whose word is damaged counts as posted; `verify` finds it.
   public let arrival: EventArrival
 }
@@ -31,12 +23,8 @@ extension JournalReader {
       try hasArrivals() ? Self.messagesWithArrivals : Self.messages
     ).bind(1, seq).bind(2, last).bind(3, Int64(limit)).all { row in
       MessageEvent(
-        seq: row.int(0), notificationUUID: EventRow.uuid(row.bytes(1)), hash: row.bytes(2),
-        stream: row.optionalInt(3), source: EventSource(rawValue: row.text(4)),
-        notificationType: row.text(5), subtype: row.optionalText(6),
-        environment: Environment(rawValue: row.text(7)), bundleId: row.text(8),
-        originalTransactionId: row.optionalText(9), signedDate: row.int(10),
-        receivedAt: row.int(11),
+        seq: row.int(0), envelope: EventRow.envelope(row), hash: row.bytes(10),
+        stream: row.optionalInt(11),
         arrival: row.optionalText(12).flatMap(EventArrival.init(rawValue:)) ?? .posted)
     }
   }
@@ -47,10 +35,8 @@ extension JournalReader {
 
   private static func messages(_ arrival: String) -> String {
     """
-    SELECT e.seq, e.notification_uuid, e.hash,
-      CASE WHEN s.original_transaction_id IS NULL THEN NULL ELSE s.id END, e.source,
-      k.notification_type, k.subtype, a.environment, a.bundle_id, s.original_transaction_id,
-      e.signed_date_ms, e.received_at_ms, \(arrival)
+    SELECT \(EventRow.envelope), e.hash,
+      CASE WHEN s.original_transaction_id IS NULL THEN NULL ELSE s.id END, \(arrival)
     FROM event e JOIN kind k ON k.id = e.kind_id LEFT JOIN stream s ON s.id = e.stream_id
       LEFT JOIN app a ON a.id = s.app_id
     WHERE e.seq > ? AND e.seq <= ? AND \(CopyFaults.isProven) ORDER BY e.seq LIMIT ?

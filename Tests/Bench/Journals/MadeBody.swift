@@ -38,11 +38,12 @@ struct MadeBody {
     let body = body(notification.payload)
     let jws = try? CompactJWS(parsing: body[...])
     return NewEvent(
-      notificationUUID: NotificationUUID(notification.uuid) ?? NotificationUUID(high: 0, low: 0),
-      source: .v2, environment: Environment(rawValue: app.environment), bundleId: app.bundleId,
-      notificationType: notification.type, subtype: notification.subtype,
-      originalTransactionId: notification.originalTransactionId,
-      signedDate: notification.signedDate, receivedAt: receivedAt,
+      envelope: EventEnvelope(
+        notificationUUID: NotificationUUID(notification.uuid) ?? NotificationUUID(high: 0, low: 0),
+        source: .v2, environment: Environment(rawValue: app.environment), bundleId: app.bundleId,
+        notificationType: notification.type, subtype: notification.subtype,
+        originalTransactionId: notification.originalTransactionId,
+        signedDate: notification.signedDate, receivedAt: receivedAt),
       body: jws.map { .jws($0) } ?? .bytes(body), bodySHA256: SHA256.hash(body))
   }
 

@@ -71,7 +71,7 @@ final class MadeJournal {
   /// Appends an event with a receive time one millisecond after the previous one's.
   private func append(_ event: NewEvent) throws(LedgerError) {
     var event = event
-    event.receivedAt += journal.head.seq + Int64(batch.count)
+    event.envelope.receivedAt += journal.head.seq + Int64(batch.count)
     batch.append(.event(event))
     if batch.count == Journal.batchLimit { try flush() }
   }

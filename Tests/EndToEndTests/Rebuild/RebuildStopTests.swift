@@ -27,11 +27,12 @@ import Testing
         try (batch * 500..<batch * 500 + 500).map { number in
           .event(
             NewEvent(
-              notificationUUID: try #require(NotificationUUID(Sample.uuid(number))), source: .v2,
-              environment: .production,
-              bundleId: "com.example.app", notificationType: "DID_RENEW", subtype: nil,
-              originalTransactionId: "\(70_000 + number)", signedDate: Sample.start,
-              receivedAt: Sample.start, body: .bytes(body), bodySHA256: hash))
+              envelope: EventEnvelope(
+                notificationUUID: try #require(NotificationUUID(Sample.uuid(number))), source: .v2,
+                environment: .production, bundleId: "com.example.app",
+                notificationType: "DID_RENEW", subtype: nil,
+                originalTransactionId: "\(70_000 + number)", signedDate: Sample.start,
+                receivedAt: Sample.start), body: .bytes(body), bodySHA256: hash))
         })
     }
     try journal.close()
