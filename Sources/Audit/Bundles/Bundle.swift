@@ -85,14 +85,8 @@ enum Bundle {
       ("notification_uuid", .string(event.notificationUUID.description)),
       ("source", .string(event.source.rawValue)),
       ("hash", .string(Hexadecimal.encode(event.hash))),
-      ("body", .string(text(of: event))),
+      ("body", .string(event.bodyText)),
     ])
-  }
-
-  /// The body in a line: that of a receipt is binary, and written in base64.
-  private static func text(of event: StoredEvent) -> String {
-    let bytes = event.source == .receipt ? Base64.encode(event.body) : event.body
-    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// The body that a line holds; nil if the line is not of an event, or is no base64 where it must

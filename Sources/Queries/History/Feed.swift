@@ -231,13 +231,7 @@ extension LedgerReader {
       if let key { item.row = try rows(around: event.seq, of: key, at: event.receivedAt).after }
     }
     if include.contains(.payload) { item.payload = payload(of: event) }
-    if include.contains(.body) { item.body = Self.body(event) }
+    if include.contains(.body) { item.body = event.bodyText }
     return Feed.item.json(item)
-  }
-
-  /// The exact text; a receipt, which is none, in base64.
-  private static func body(_ event: StoredEvent) -> String {
-    String(
-      decoding: event.source == .receipt ? Base64.encode(event.body) : event.body, as: UTF8.self)
   }
 }

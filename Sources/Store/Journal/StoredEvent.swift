@@ -1,3 +1,6 @@
+import AppStore
+import Platform
+
 /// An event read from the journal. Hashes have 32 bytes.
 public struct StoredEvent: Sendable, Equatable, Enveloped {
   public let seq: Int64
@@ -12,6 +15,11 @@ public struct StoredEvent: Sendable, Equatable, Enveloped {
   ) {
     (self.seq, self.envelope, self.body) = (seq, envelope, body)
     (self.bodySHA256, self.hash) = (bodySHA256, hash)
+  }
+
+  /// The body as text; that of a receipt is binary, and in base64 here.
+  public var bodyText: String {
+    String(decoding: source == .receipt ? Base64.encode(body) : body, as: UTF8.self)
   }
 
   /// The event with an empty body, for a caller that holds many events and needs no bodies.
