@@ -96,8 +96,8 @@ public final class Overview: Sendable {
         }
         for request in questions {
           let counts = rows.counts(count.reader, at: Clock.now())
-          let answer = OverviewAnswer(count, counts, arrivals, request.configuration)
-          request.answer(try answer.overview(of: request.question))
+          let maker = OverviewMaker(count, counts, arrivals, request.configuration)
+          request.answer(try maker.answer(to: request.question))
         }
       } catch {
         StoreErrors.record(

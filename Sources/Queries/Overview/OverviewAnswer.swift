@@ -1,146 +1,189 @@
-import AppStore
+public import AppStore
 import Entitlements
-import Ledger
-import Platform
 import Store
+public import StrictJSON
 
-/// Makes the answer to one question from the counts.
-struct OverviewAnswer {
-  private let count: OverviewCount
-  /// Nil while no rows can be read.
-  private let counts: ProjectionReader.Counts?
-  private let arrivals: Arrivals
-  private let configuration: Configuration
-
-  init(
-    _ count: OverviewCount, _ counts: ProjectionReader.Counts?, _ arrivals: Arrivals,
-    _ configuration: Configuration
-  ) {
-    self.count = count
-    self.counts = counts
-    self.arrivals = arrivals
-    self.configuration = configuration
-  }
-
-  /// - Returns: the answer without what the daemon recovered.
-  func overview(of question: Overview.Question) throws(LedgerError) -> Overview.Answer {
-    let isComplete = try count.isCounted(since: question.since)
-    return Overview.Answer(
-      question: question,
-      countedFrom: isComplete ? question.since : try count.countedFrom() ?? question.now,
-      startedAt: arrivals.startedAt, throughSeq: count.lastCounted,
-      notifications: notifications(question), rows: rows(question),
-      quarantine: quarantine(question), apps: try apps(question),
-      unmappedProducts: unmappedProducts(question))
-  }
-
-  // MARK: Notifications by hour
-
-  private struct Bar: Hashable {
-    let hour: Int64
-    let outcome: String
-    let notificationType: String?
-  }
-
-  private func notifications(_ question: Overview.Question) -> [Overview.Answer.Hour] {
-    var bars: [Bar: Int64] = [:]
-    func add(_ hour: Int64, _ outcome: String, _ type: String?, _ count: Int64) {
-      bars[Bar(hour: hour, outcome: outcome, notificationType: type), default: 0] += count
-    }
-    for (hour, number) in count.hours
-    where hour.start >= question.since
-      && question.covers(hour.app.environment, hour.app.bundleId)
-    {
-      add(hour.start, Self.outcome(of: hour.source), hour.notificationType, number)
-    }
-    for part in count.quarantineHours
-    where part.hour >= question.since && question.covers(part.environment, part.bundleId) {
-      add(part.hour, "quarantined", part.notificationType, part.count)
-    }
-    for (key, number) in arrivals.counts(since: question.since)
-    where question.covers(key.environment, key.bundleId) {
-      add(key.hour, key.outcome.rawValue, key.notificationType, number)
-    }
-    let sorted = bars.sorted {
-      ($0.key.hour, $0.key.outcome, $0.key.notificationType ?? "")
-        < ($1.key.hour, $1.key.outcome, $1.key.notificationType ?? "")
-    }
-    return sorted.map { ($0.hour, $0.outcome, $0.notificationType, $1) }
-  }
-
-  /// What an event counts as: not all are notifications.
-  private static func outcome(of source: EventSource) -> String {
-    source.isNotification ? "accepted" : source.isEvidence ? "evidence" : "statement"
-  }
-
-  // MARK: Rows
-
-  private func rows(_ question: Overview.Question) -> Overview.Answer.Rows? {
-    guard let rows = counts else { return nil }
-    var items: [Overview.Answer.Status] = []
-    for (app, statuses) in Self.sorted(rows.byStatus)
-    where question.covers(app.environment, app.bundleId) {
-      for status in Entitlement.Status.allCases {
-        guard let number = statuses[status] else { continue }
-        items.append((app, status, count.reader.journal.fold.givesAccess(status), number))
-      }
-    }
-    let broken = rows.broken.filter { question.covers($0.key.environment, $0.key.bundleId) }
-      .values.reduce(0, +)
-    return (rows.at, rows.foldedThrough, items.reduce(0) { $0 + $1.count }, broken, items)
-  }
-
-  private static func sorted<Value>(
-    _ apps: [OverviewCount.App: Value]
-  ) -> [(OverviewCount.App, Value)] {
-    apps.sorted { ($0.key.bundleId, $0.key.environment) < ($1.key.bundleId, $1.key.environment) }
-      .map { ($0.key, $0.value) }
-  }
-
-  /// None while no entitlement is configured, or no rows can be read.
-  private func unmappedProducts(
-    _ question: Overview.Question
-  ) -> [EntitlementCatalog.Unmapped] {
-    guard !configuration.entitlements.isEmpty, let projection = try? count.reader.projection(),
-      let sold = try? projection.soldProducts()
-    else { return [] }
-    return configuration.entitlements.unmapped(
-      sold.filter { question.covers($0.environment, $0.bundleId) }
+extension Overview {
+  /// The `overview` object of the public contract. Times are milliseconds since 1970.
+  public struct Answer: Sendable {
+    typealias Hour = (start: Int64, outcome: String, notificationType: String?, count: Int64)
+    typealias AppKey = ProjectionReader.Counts.App
+    typealias Status = (
+      app: AppKey, status: Entitlement.Status, givesAccess: Bool, count: Int64
     )
+    typealias Rows = (
+      countedAt: Int64, foldedThrough: Int64, total: Int64, broken: Int64, byStatus: [Status]
+    )
+    typealias Quarantine = (
+      count: Int64, onlyCounted: Int64?, byReason: [JournalReader.QuarantineCount]
+    )
+    typealias App = (
+      key: AppKey, isConfigured: Bool, lastEvent: JournalReader.Arrival?,
+      lastNotification: JournalReader.Arrival?
+    )
+
+    let question: Question
+    let countedFrom: Int64
+    let startedAt: Int64
+    let throughSeq: Int64
+    let notifications: [Hour]
+    /// Nil until the rows have been counted once.
+    let rows: Rows?
+    let quarantine: Quarantine
+    let apps: [App]
+    let unmappedProducts: [EntitlementCatalog.Unmapped]
+    public var recovery = RecoveryOverview()
   }
 
-  // MARK: Quarantine and apps
+  /// What the daemon recovers by itself.
+  public struct RecoveryOverview: Sendable {
+    public var status: RecoveryStatus?
+    public typealias App = (
+      environment: Environment, bundleId: String, recover: String, last: RecoveryStatus.Last
+    )
+    public var apps: [App] = []
 
-  private func quarantine(_ question: Overview.Question) -> Overview.Answer.Quarantine {
-    let shown = count.quarantine.filter { question.covers($0.environment, $0.bundleId) }
-    // Notifications of other or unknown apps: only shown to a token without lists.
-    let overflow = question.covers(nil, nil) ? count.quarantineOverflow : nil
-    return (shown.map(\.count).reduce(0, +), overflow, shown)
+    public init() {}
   }
+}
 
-  /// The configured apps, and those that have events but are not configured any more.
-  private func apps(_ question: Overview.Question) throws(LedgerError) -> [Overview.Answer.App] {
-    var configured: [OverviewCount.App: Bool] = [:]
-    for app in configuration.apps.values {
-      for environment in app.environments {
-        configured[.init(environment: environment, bundleId: app.bundleId)] = true
-      }
-    }
-    for app in count.lastSeqs.keys where configured[app] == nil { configured[app] = false }
-    var items: [Overview.Answer.App] = []
-    for (app, isConfigured) in Self.sorted(configured)
-    where question.covers(app.environment, app.bundleId) {
-      items.append(
-        (
-          app, isConfigured, try arrival(at: count.lastSeqs[app]),
-          try arrival(at: count.lastNotifications[app])
-        ))
-    }
-    return items
-  }
+extension Overview.Answer {
+  public static let object = JSONObject<Overview.Answer>("Overview", times + parts)
 
-  private func arrival(at seq: Int64?) throws(LedgerError) -> JournalReader.Arrival? {
-    guard let seq else { return nil }
-    return try count.journal.arrival(at: seq)
-  }
+  private static let times: [JSONMember<Overview.Answer>] = [
+    .type("overview"),
+    JSONMember("at", .time("When the overview was requested.")) {
+      $0.question.now
+    },
+    JSONMember("hours", .integer("The number of hours that are shown, the current one included.")) {
+      $0.question.hours
+    },
+    JSONMember("from", .time("The start of the first hour.")) { $0.question.since },
+    JSONMember(
+      "counted_from",
+      .time("Accepted events are counted from this time; equal to `from` once all are counted.")
+    ) { $0.countedFrom },
+    JSONMember(
+      "started_at",
+      .time("Duplicate, refused and unavailable notifications are counted from this time.")
+    ) { $0.startedAt },
+    JSONMember("through_seq", .integer("The last event that is counted.")) { $0.throughSeq },
+  ]
+
+  private static let parts: [JSONMember<Overview.Answer>] = [
+    JSONMember("notifications", listOf: hour) { $0.notifications },
+    JSONMember("rows", counts) { $0.rows },
+    JSONMember("quarantine", quarantined.schema) { quarantined.json($0.quarantine) },
+    JSONMember("apps", listOf: app) { $0.apps },
+    JSONMember("unmapped_products", listOf: unmapped) { $0.unmappedProducts },
+    JSONMember("recovery", recovery.schema) { recovery.json($0.recovery) },
+  ]
+
+  private static let hour = JSONObject<Hour>([
+    JSONMember("hour", .time("The start of the hour.")) { $0.start },
+    JSONMember(
+      "outcome",
+      .oneOf(
+        [
+          "accepted", "duplicate", "quarantined", "refused", "unavailable", "evidence", "statement",
+        ],
+        "accepted: a notification that was journaled. evidence: another fact that Apple signed. "
+          + "statement: a claim or grant of yours.")
+    ) { $0.outcome },
+    JSONMember("notification_type", .text("The type; null if it is not proven.")) {
+      $0.notificationType
+    },
+    JSONMember("count", .integer()) { $0.count },
+  ])
+
+  private static let counts = JSONObject<Rows>([
+    JSONMember("counted_at", .time("The time that the statuses are for.")) { $0.countedAt },
+    JSONMember("folded_through", .integer("The seq of the last event in the rows.")) {
+      $0.foldedThrough
+    },
+    JSONMember("total", .integer()) { $0.total },
+    JSONMember("broken", .integer("The rows whose fold failed.")) { $0.broken },
+    JSONMember("by_status", listOf: status) { $0.byStatus },
+  ])
+
+  private static let status = JSONObject<Status>([
+    JSONMember("environment", .environment) { $0.app.environment.rawValue },
+    JSONMember("bundle_id", .bundleId) { $0.app.bundleId },
+    JSONMember("status", .status) { $0.status.rawValue },
+    JSONMember("gives_access", .boolean()) { $0.givesAccess },
+    JSONMember("count", .integer()) { $0.count },
+  ])
+
+  private static let quarantined = JSONObject<Quarantine>([
+    JSONMember("count", .integer("The notifications that are stored in quarantine.")) { $0.count },
+    JSONMember(
+      "only_counted",
+      .integer("The notifications that are not stored, because quarantine was full.")
+    ) { $0.onlyCounted },
+    JSONMember("by_reason", listOf: reason) { $0.byReason },
+  ])
+
+  private static let reason = JSONObject<JournalReader.QuarantineCount>([
+    JSONMember("environment", .text()) { $0.environment?.rawValue },
+    JSONMember("bundle_id", .text()) { $0.bundleId },
+    JSONMember("reason", .text()) { $0.reason }, JSONMember("count", .integer()) { $0.count },
+    JSONMember("last_received_at", .time()) { $0.lastReceivedAt },
+  ])
+
+  private static let app = JSONObject<App>([
+    JSONMember("environment", .environment) { $0.key.environment.rawValue },
+    JSONMember("bundle_id", .bundleId) { $0.key.bundleId },
+    JSONMember(
+      "configured", .boolean("Whether notifications of this app are admitted now.")
+    ) { $0.isConfigured },
+    JSONMember("last_event", arrival) { $0.lastEvent },
+    JSONMember("last_notification", arrival) { $0.lastNotification },
+  ])
+
+  private static let arrival = JSONObject<JournalReader.Arrival>([
+    JSONMember("seq", .integer()) { $0.seq },
+    JSONMember("notification_type", .text()) { $0.notificationType },
+    JSONMember("subtype", .text()) { $0.subtype },
+    JSONMember("signed_date", .time()) { $0.signedDate },
+    JSONMember("received_at", .time()) { $0.receivedAt },
+  ])
+
+  private static let unmapped = JSONObject<EntitlementCatalog.Unmapped>([
+    JSONMember("bundle_id", .bundleId) { $0.product.bundleId },
+    JSONMember("product_id", .text("It was sold and gives no entitlement by name.")) {
+      $0.product.productId
+    },
+    JSONMember("suggestion", .text("The entitlement that it probably belongs to.")) {
+      $0.suggestion
+    },
+  ])
+
+  private static let recovery = JSONObject<Overview.RecoveryOverview>([
+    JSONMember(
+      "recovered_at", .time("When the last complete recovery since the daemon's start ended.")
+    ) { $0.status?.succeededAt },
+    JSONMember("next_at", .time("When the next recovery begins.")) { $0.status?.nextAt },
+    JSONMember(
+      "reconciled_at", .time("When the last complete daily reconciliation ended.")
+    ) { $0.status?.reconciliation.succeededAt },
+    JSONMember(
+      "next_reconciliation_at", .time("When the next daily reconciliation begins.")
+    ) { $0.status?.reconciliation.nextAt },
+    JSONMember("apps", listOf: recoveredApp) { $0.apps },
+  ])
+
+  private static let recoveredApp = JSONObject<Overview.RecoveryOverview.App>([
+    JSONMember("environment", .environment) { $0.environment.rawValue },
+    JSONMember("bundle_id", .bundleId) { $0.bundleId },
+    JSONMember(
+      "recover",
+      .oneOf(
+        ["automatic", "off", "no_key"],
+        "Whether the daemon asks Apple by itself: as configured, or without a key.")
+    ) { $0.recover },
+    JSONMember("last_recovery", RecoveryStatus.Recovery.object) { $0.last.recovery },
+    JSONMember("last_reconciliation", RecoveryStatus.Reconciliation.object) {
+      $0.last.reconciliation
+    },
+  ])
 }
