@@ -5,7 +5,10 @@ import Testing
 
 /// What a source cannot say it does not erase (promise 6).
 @Suite struct SilentSourceTests {
-  @Test func `a receipt leaves ownership, group and price as they were, in any order`() throws {
+  @Test(arguments: [EventSource.receipt, .v1, .transaction, .v2])
+  func `what says nothing of ownership, group and price leaves them as they were, in any order`(
+    _ source: EventSource
+  ) throws {
     var told = Transaction()
     told.transactionId = "1000"
     told.originalTransactionId = "1000"
@@ -19,7 +22,7 @@ import Testing
     told.inAppOwnershipType = "FAMILY_SHARED"
     told.subscriptionGroupIdentifier = "21400001"
     (told.price, told.currency) = (9990, "USD")
-    let events = [(told, EventSource.v2), (listed, .receipt)].enumerated().map { index, event in
+    let events = [(told, EventSource.v2), (listed, source)].enumerated().map { index, event in
       FoldEvent(
         seq: Int64(index) + 1, uuid: NotificationUUID(high: 1, low: UInt64(index)),
         notificationType: "SUBSCRIBED", subtype: nil, signedDate: event.0.signedDate,
