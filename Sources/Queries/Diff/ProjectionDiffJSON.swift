@@ -10,26 +10,26 @@ extension ProjectionDiff.Summary {
   }
 
   /// What is counted row by row; customers are counted by `Group`.
-  static let rowCounts: [(name: String, count: any WritableKeyPath<Self, Int> & Sendable)] = [
-    ("equal", \.equal), ("equal_but_registers", \.equalButRegisters), ("changed", \.changed),
-    ("added", \.added), ("gone", \.gone),
-  ]
+  static let rowCounts:
+    [(name: String, count: any WritableKeyPath<Self, Int> & Sendable, meaning: String)] = [
+      ("equal", \.equal, "The rows that are equal."),
+      (
+        "equal_but_registers", \.equalButRegisters,
+        "The rows among them whose stored registers differ nevertheless."
+      ),
+      ("changed", \.changed, ""), ("added", \.added, ""), ("gone", \.gone, ""),
+    ]
 
   /// The counts as members of an object, without those of single apps.
   static let counts: [JSONMember<Self>] =
-    rowCounts.map { name, count in
-      JSONMember(name, .integer(meanings[name] ?? "")) { $0[keyPath: count] }
+    rowCounts.map { name, count, meaning in
+      JSONMember(name, .integer(meaning)) { $0[keyPath: count] }
     } + [
       JSONMember("lose_access", .integer("The customers who lose access.")) { $0.losing },
       JSONMember("gain_access", .integer("The customers who gain access.")) { $0.gaining },
       JSONMember("lost", listOf: group) { sorted($0.lost) },
       JSONMember("gained", listOf: group) { sorted($0.gained) },
     ]
-
-  private static let meanings = [
-    "equal": "The rows that are equal.",
-    "equal_but_registers": "The rows among them whose stored registers differ nevertheless.",
-  ]
 
   /// Customers by reason and product.
   public static let group = JSONObject<(key: Group, value: Int)>(

@@ -119,7 +119,7 @@ public struct Comparison {
 extension ProjectionDiff.Summary {
   /// Adds the stored counts of an app; groups of one reason and product are added up.
   fileprivate mutating func add(_ app: JSONElement) {
-    for (name, count) in Self.rowCounts { self[keyPath: count] &+= Int(app[name]?.integer ?? 0) }
+    for (name, count, _) in Self.rowCounts { self[keyPath: count] &+= Int(app[name]?.integer ?? 0) }
     Self.add(app["lost"], to: &lost)
     Self.add(app["gained"], to: &gained)
   }
