@@ -1,4 +1,4 @@
-import Platform
+import Queries
 public import Store
 public import StrictJSON
 
@@ -109,12 +109,8 @@ extension DeliveryStatus {
     self.init(
       id: SinkRecord.ID(mirror.name), kind: "mirror", url: mirror.address, state: mirror.state,
       since: mirror.since, reason: mirror.reason, lastStatus: nil,
-      cursor: Self.cursor(mirror.seq, mirror.hash), seq: mirror.seq,
+      cursor: Feed.cursor(mirror.seq, mirror.hash), seq: mirror.seq,
       lagEvents: max(0, mirror.head - mirror.seq), lagMilliseconds: 0, held: 0, dead: 0,
       nextAttemptAt: nil, last: nil, counts: counts)
-  }
-
-  static func cursor(_ seq: Int64, _ hash: [UInt8]) -> String {
-    "\(seq)-\(Hexadecimal.encode(Array(hash.prefix(4))))"
   }
 }

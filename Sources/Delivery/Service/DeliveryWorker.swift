@@ -501,7 +501,7 @@ extension DeliveryWorker {
   private static func start(
     _ from: String?, _ status: MirrorStatus
   ) -> (MirrorStart?, refusal: String?) {
-    let cursor = DeliveryStatus.cursor(status.seq, status.hash)
+    let cursor = Feed.cursor(status.seq, status.hash)
     switch from {
     case nil where !isLost(status): return (nil, nil)
     case _ where !isLost(status):

@@ -192,7 +192,7 @@ extension DeliveryLane {
       url: String(sink.url.text.prefix { $0 != "?" }), state: state,
       since: record.since,
       reason: outage?.failure.text ?? record.reason ?? lastFailure?.text, lastStatus: lastStatus,
-      cursor: DeliveryStatus.cursor(machine.mark.seq, machine.mark.hash),
+      cursor: Feed.cursor(machine.mark.seq, machine.mark.hash),
       seq: machine.mark.seq, lagEvents: max(0, min(head, record.last ?? .max) - machine.mark.seq),
       lagMilliseconds: oldest.map { max(0, now - $0) } ?? 0,
       held: Int64(machine.held.count), dead: deadCount,
