@@ -149,7 +149,7 @@ let package = Package(
     tests("Delivery", ledger + ["Support", "Delivery"]),
     tests("HTTPServer", ["HTTPServer", "Platform"]),
     tests("Clients", ["Support", "Clients", "AppStore", "SignedData", "Platform", "StrictJSON"]),
-    tests("Recovery", ledger + ["Recovery"]),
+    tests("Recovery", ledger + ["Support", "AppStoreSimulator", "Recovery"]),
     tests("API", ledger + ["Support", "API", "HTTPServer", "AppStoreSimulator"], fixtures: true),
     tests(
       "AppStoreSimulator",

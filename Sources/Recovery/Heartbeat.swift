@@ -68,11 +68,13 @@ struct Heartbeat: Equatable {
   /// From when on notifications may be missing at a start, and whether that follows from a restore;
   /// nil for a journal without events that never had any.
   ///
+  /// - Parameters:
+  ///   - last: what was stored when the daemon was last alive; nil if it never was.
+  ///   - head: of the journal before this start received anything.
   /// - Throws: what SQLite reports.
   static func gap(
-    _ last: Heartbeat?, _ journal: JournalReader
+    _ last: Heartbeat?, _ head: Head, _ journal: JournalReader
   ) throws(LedgerError) -> (since: Int64, isRestored: Bool)? {
-    let head = try journal.head()
     let received = head.receivedAt
     guard let last else { return received.map { ($0, false) } }
     let (id, hash) = (try journal.journalId(), try journal.hash(at: last.seq))

@@ -16,36 +16,35 @@ public final class RecoveryService: Sendable {
   let configuration: @Sendable () -> Configuration
   let onOutcome: @Sendable (Receiver.Received, Outcome) -> Void
   let cancellation = Cancellation()
+  /// The journal's head before anything was received: what arrives later hides no gap, and is none.
+  let firstHead: Head
   private let state = Mutex(RecoveryStatus())
   private let thread: Mutex<Thread?> = Mutex(nil)
 
-  private init(
-    _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration,
-    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void
-  ) {
-    (self.ledger, self.version, self.configuration) = (ledger, version, configuration)
-    self.onOutcome = onOutcome
-  }
-
-  /// Starts the thread.
+  /// Notes the journal's head. Make it before the server listens.
   ///
   /// - Parameters:
   ///   - version: of this program, for Apple.
   ///   - configuration: the configuration of now; read again before each recovery.
   ///   - onOutcome: called for each notification that was proven, on the writer's thread.
-  /// - Throws: `LedgerError` if the thread cannot be started.
-  public static func start(
+  public init(
     _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration,
     onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void
-  ) throws(LedgerError) -> RecoveryService {
-    let service = RecoveryService(
-      ledger, version: version, configuration: configuration, onOutcome: onOutcome)
-    let started = try Thread.start("recovery") {
+  ) {
+    (self.ledger, self.version, self.configuration) = (ledger, version, configuration)
+    self.onOutcome = onOutcome
+    firstHead = ledger.foldedHead
+  }
+
+  /// Starts the thread.
+  ///
+  /// - Throws: `LedgerError` if the thread cannot be started.
+  public func start() throws(LedgerError) {
+    let started = try Thread.start("recovery") { [self] in
       Niceness.background.apply()
-      RecoveryWorker(service).run()
+      RecoveryWorker(self).run()
     }
-    service.thread.withLock { $0 = started }
-    return service
+    thread.withLock { $0 = started }
   }
 
   /// Ends the thread, also in the middle of a request. Call it before the ledger stops.

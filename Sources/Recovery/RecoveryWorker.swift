@@ -9,7 +9,7 @@ import StrictJSON
 final class RecoveryWorker {
   private let service: RecoveryService
   private var accounts = RecoveryAccounts()
-  private var schedule: RecoverySchedule?
+  private(set) var schedule: RecoverySchedule?
   private var failuresAskedAt: Int64?
   private var reconciledAt: Int64?
   /// The reconciliation that is under way.
@@ -66,7 +66,8 @@ final class RecoveryWorker {
 
   // MARK: Heartbeat
 
-  private func begin(at now: Int64) throws(LedgerError) {
+  /// Makes the schedule, from what was stored when the daemon was last alive.
+  func begin(at now: Int64) throws(LedgerError) {
     let journal = try JournalReader.open(service.ledger.folder)
     let last =
       service.ledger.duties.position(.recovery).flatMap { Heartbeat(parsing: $0) }
@@ -74,7 +75,7 @@ final class RecoveryWorker {
     failuresAskedAt = last?.failuresAskedAt
     reconciledAt = last?.reconciledAt
     schedule = RecoverySchedule(
-      gap: try Heartbeat.gap(last, journal), failuresAskedAt: failuresAskedAt,
+      gap: try Heartbeat.gap(last, service.firstHead, journal), failuresAskedAt: failuresAskedAt,
       reconciledAt: reconciledAt, at: now)
     service.update { $0.reconciliation.succeededAt = reconciledAt }
   }

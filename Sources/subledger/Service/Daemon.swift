@@ -45,12 +45,14 @@ struct Daemon {
     let service = LedgerService(ledger, configuration, version: Subledger.version)
     let anchoring = try anchoring(ledger, configuration)
     try startSampler(service, manager)
+    let recovery = recovery(service)
     do throws(HTTPServerError) {
       let server = try HTTPServer.start(settings) {
         try LedgerHandler(service)
       }
+      try start(recovery)
       return Daemon(
-        server: server, service: service, anchoring: anchoring, recovery: try recovery(service),
+        server: server, service: service, anchoring: anchoring, recovery: recovery,
         delivery: try delivery(service))
     } catch {
       service.stop()
@@ -88,21 +90,20 @@ struct Daemon {
     }
   }
 
-  /// Starts the thread that recovers, once the server listens: what Apple sends meanwhile arrives.
-  private static func recovery(_ service: LedgerService) throws(HTTPServerError) -> RecoveryService
-  {
-    do throws(LedgerError) {
-      let recovery = try RecoveryService.start(
-        service.ledger, version: Subledger.version, configuration: { service.configuration },
-        onOutcome: { service.record(recovered: $0, $1) })
-      service.setRecovery {
-        let status = recovery.status
-        return status.isOn ? status : nil
-      }
-      return recovery
-    } catch {
-      throw .resources(error)
+  private static func recovery(_ service: LedgerService) -> RecoveryService {
+    let recovery = RecoveryService(
+      service.ledger, version: Subledger.version, configuration: { service.configuration },
+      onOutcome: { service.record(recovered: $0, $1) })
+    service.setRecovery {
+      let status = recovery.status
+      return status.isOn ? status : nil
     }
+    return recovery
+  }
+
+  /// Starts the thread that recovers, once the server listens: what Apple sends meanwhile arrives.
+  private static func start(_ recovery: RecoveryService) throws(HTTPServerError) {
+    do throws(LedgerError) { try recovery.start() } catch { throw .resources(error) }
   }
 
   /// Starts the thread that tells others what changed.
