@@ -120,6 +120,14 @@ public struct JSONSchema: Sendable {
     return JSONSchema(members)
   }
 
+  /// The same with a description, unless the meaning is empty.
+  public func described(_ meaning: String) -> JSONSchema {
+    guard !meaning.isEmpty else { return self }
+    var described = members
+    described.insert(("description", .string(meaning)), at: min(1, members.count))
+    return JSONSchema(described)
+  }
+
   private static func plain(_ type: String, _ meaning: String) -> JSONSchema {
     JSONSchema(
       [("type", .string(type))] + (meaning.isEmpty ? [] : [("description", .string(meaning))]))

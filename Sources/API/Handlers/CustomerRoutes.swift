@@ -39,10 +39,9 @@ enum CustomerRoutes {
     init(_ admitted: AdmittedRequest, _ request: HTTPRequest) throws(ParameterFault) {
       isQuery = false
       let query = try QueryString(request.query, of: admitted.route)
-      for parameter in Self.shared { query[parameter.name].map { set(parameter.name, $0) } }
-      guard accepts(admitted.id) else {
-        throw ParameterFault(.invalid, "id", expected: idSchema)
-      }
+      read { query[$0] }
+      let id = Parameter("id", kind.parameter, "")
+      guard id.accepts(admitted.id) else { throw ParameterFault(.invalid, id) }
       ids = [admitted.id]
     }
 
@@ -51,74 +50,30 @@ enum CustomerRoutes {
     /// - Throws: `ParameterFault` for the first member that is not valid.
     init(_ body: [UInt8]) throws(ParameterFault) {
       isQuery = true
-      guard let root = try? JSONDocument(parsing: body, within: .unproven).root,
-        root.kind == .object
-      else { throw ParameterFault(.invalid, nil, expected: .named("CustomerQuery")) }
-      for member in root.members where member.name != "ids" {
-        guard let parameter = Self.ofQuery.first(where: { $0.name == member.name }) else {
-          throw ParameterFault(
-            .unknown, nil, expected: .oneOf(["ids"] + Self.ofQuery.map(\.name)))
-        }
-        guard let value = member.value.string ?? member.value.integer.map(String.init),
-          !value.isEmpty, parameter.accepts(value)
-        else { throw ParameterFault(.invalid, parameter) }
-        set(parameter.name, value)
-      }
-      let expected = JSONSchema.list(idSchema, count: 1...Int64(maximumIds))
-      guard let list = root["ids"] else {
-        throw ParameterFault(.missing, "ids", expected: expected)
-      }
-      ids = list.elements.map { $0.string ?? "" }
-      guard (1...maximumIds).contains(ids.count), ids.allSatisfy(accepts) else {
-        throw ParameterFault(.invalid, "ids", expected: expected)
-      }
+      let root = try RequestBody.customerQuery(nil).root(body)
+      let kind = root["by"]?.string.flatMap(IdKind.init) ?? kind
+      let values = try RequestBody.customerQuery(kind).values(root)
+      read { values[$0] }
       var known: Set<ExactText> = []
-      ids.removeAll { id in
-        let id = kind == .appAccountToken ? id.lowercased() : id
-        return !known.insert(ExactText(id)).inserted
+      ids = values.list("ids").filter { id in
+        known.insert(ExactText(kind == .appAccountToken ? id.lowercased() : id)).inserted
       }
-      guard after < ids.count else { throw .after }
+      guard let after = Int(values["after"] ?? "0"), ids.indices.contains(after) else {
+        throw .after
+      }
+      self.after = after
     }
 
     /// What both routes take.
-    private static let shared: [Parameter] = [
-      .by, .environment, .onlyBundleId, .asOf, .knownAt, .minSeq,
-    ]
-
-    /// What a query takes beside its ids.
-    private static let ofQuery =
-      shared + [
-        Parameter("after", .integer(1...Int64(maximumIds), default: 0), Parameter.after.meaning)
-      ]
-
-    /// - Parameter value: one that the parameter accepts.
-    private mutating func set(_ name: String, _ value: String) {
-      switch name {
-      case Parameter.by.name: kind = IdKind(rawValue: value) ?? kind
-      case Parameter.environment.name: environment = Environment(rawValue: value)
-      case Parameter.asOf.name: asOf = Timestamp.parse(value)
-      case Parameter.knownAt.name: knownAt = Timestamp.parse(value)
-      case Parameter.minSeq.name: minSeq = Int64(value) ?? 0
-      case Parameter.after.name: after = Int(value) ?? 0
-      default: bundleId = value
-      }
-    }
-
-    /// Account tokens are UUIDs: any other text is a mistake, not an unknown customer.
-    private func accepts(_ id: String) -> Bool {
-      switch kind {
-      case .appAccountToken: NotificationUUID(id) != nil
-      case .account: CustomerName.isValid(id)
-      case .appTransactionId, .originalTransactionId: Route.isIdentifier(id.utf8)
-      }
-    }
-
-    private var idSchema: JSONSchema {
-      switch kind {
-      case .appAccountToken: .uuid
-      case .account: Parameter.customerId.schema
-      case .appTransactionId, .originalTransactionId: Parameter.id.schema
-      }
+    ///
+    /// - Parameter value: the value of a parameter, if it is given.
+    private mutating func read(_ value: (String) -> String?) {
+      kind = value("by").flatMap(IdKind.init) ?? kind
+      environment = value("environment").map(Environment.init(rawValue:)) ?? environment
+      bundleId = value("bundle_id")
+      asOf = value("as_of").flatMap(Timestamp.parse)
+      knownAt = value("known_at").flatMap(Timestamp.parse)
+      minSeq = value("min_seq").flatMap { Int64($0) } ?? 0
     }
 
     /// What the answer may cost.

@@ -10,6 +10,8 @@ extension Parameter {
     // Not empty, and without control characters.
     case .text, .cursor: .text("", pattern: "^[^\\u0000-\\u001f]+$")
     case .texts: .text("", pattern: "^[^,\\u0000-\\u001f]+(,[^,\\u0000-\\u001f]+)*$")
+    case .list(let item, let count): .list(Parameter("", item, "").schema, count: count)
+    case .prose: .text("")
     case .uuid: .uuid
     case .environment: .oneOf(Self.environments, "")
     case .choice(let words): .oneOf(words, "")

@@ -1,43 +1,7 @@
-import AppStore
-import Entitlements
-import Queries
 import StrictJSON
 
-/// The bodies of requests.
+/// The bodies of requests whose members Apple defines, or that hand over what Apple signed.
 extension Schemas {
-  static let customerQuery = JSONSchema.open(
-    [
-      (
-        "ids",
-        .list(.text("An id that you know the customer by."), count: 1...maximumIds)
-      ),
-      (
-        "by",
-        .oneOf(
-          LedgerReader.CustomerQuestion.IdKind.allCases.map(\.rawValue),
-          "What the ids are; app_account_token if absent.")
-      ),
-      ("environment", .oneOf(Parameter.environments, "Production if absent.")),
-      ("bundle_id", .text("Only this app.")), ("as_of", .moment), ("known_at", .moment),
-      ("min_seq", Parameter.minSeq.schema),
-      ("after", .text("The next_page of an earlier answer to the same query.")),
-    ], required: ["ids"], "Which customers to answer for.")
-
-  private static let maximumIds = Int64(CustomerRoutes.maximumIds)
-
-  static let claim = JSONSchema.open(
-    [
-      ("originalTransactionId", Parameter.id.schema),
-      ("environment", .oneOf(Parameter.environments, "Production if left out.")),
-      ("bundleId", .text("The app; needed only if the token covers several.")),
-    ], required: ["originalTransactionId"], "A purchase without Apple's proof.")
-
-  static let newGrant = JSONSchema.open(
-    [
-      ("entitlement", .text("A name of the configuration.")), ("until", .moment),
-      ("reason", .text("For people, at most 500 characters. It stays in the journal for ever.")),
-    ], required: ["entitlement"], "What is granted; without `until`, for ever.")
-
   static let signedTransaction = JSONSchema.open(
     [
       ("signedTransaction", .text("The JWS of a StoreKit 2 transaction, in compact form.")),

@@ -15,7 +15,7 @@ enum Schemas {
     ("Customer", CustomerDocument.object.definition),
     ("NamedEntitlement", NamedAnswer.object.definition),
     ("CustomerList", Answers.list(of: CustomerDocument.object).definition),
-    ("CustomerQuery", customerQuery), ("Overview", Overview.Answer.object.definition),
+    of(.customerQuery(nil)), ("Overview", Overview.Answer.object.definition),
     ("Quarantined", QuarantinedEntry.object.definition),
     ("QuarantineList", Answers.list(of: QuarantinedEntry.object).definition),
     ("Comparison", Comparison.object.definition),
@@ -24,8 +24,8 @@ enum Schemas {
     ("Taken", Answers.journaled.definition), ("State", Answers.state.definition),
     ("Ready", Answers.ready.definition), ("NotificationV2", notificationV2),
     ("NotificationV1", notificationV1), ("SignedTransaction", signedTransaction),
-    ("Submitted", Answers.submitted.definition), ("Claim", claim),
-    ("Erased", Answers.erased.definition), ("NewGrant", newGrant),
+    ("Submitted", Answers.submitted.definition), of(.claim),
+    ("Erased", Answers.erased.definition), of(.grant(nil)),
     ("Grant", GrantDocument.object.definition), ("Granted", Answers.granted.definition),
     ("GrantList", Answers.list(of: GrantDocument.object).definition), ("AppReceipt", appReceipt),
     ("Receipt", Answers.receipt.definition), ("Event", Feed.item.definition),
@@ -33,4 +33,6 @@ enum Schemas {
     ("SinkList", Answers.sinks.definition), ("Problem", Problem.object.definition),
     ("Message", Message.object.definition), ("MessageData", Message.content.definition),
   ]
+
+  private static func of(_ body: RequestBody) -> (String, JSONSchema) { (body.name, body.schema) }
 }

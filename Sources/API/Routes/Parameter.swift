@@ -3,7 +3,8 @@ import Platform
 import Queries
 import Store
 
-/// A parameter in the path or the query of a route, and the values it can have.
+/// A parameter in the path or the query of a route, or a member of its body, and the values it can
+/// have.
 struct Parameter: Sendable {
   enum Kind: Sendable {
     /// One of Apple's identifiers, in the path: at most 128 letters, digits, `-` and `_`.
@@ -11,6 +12,10 @@ struct Parameter: Sendable {
     /// A customer's id as the owner writes it, percent-encoded in the path: 128 characters at most.
     case name
     case text
+    /// A text for people, in a body: this many characters at most, of any kind.
+    case prose(Int)
+    /// A list in a body.
+    indirect case list(Kind, ClosedRange<Int64>)
     /// Some texts, separated by commas.
     case texts
     case uuid
@@ -49,10 +54,15 @@ struct Parameter: Sendable {
   static let environments = Environment.all.map(\.rawValue)
   static let statuses = LedgerReader.Filter.statusNames
 
-  /// Whether a decoded value is valid. Cursors are checked later, against the token.
+  /// Whether a decoded value, or an item of a list, is valid. Cursors are checked later, against
+  /// the token.
   func accepts(_ value: String) -> Bool {
     switch kind {
-    case .identifier, .name, .text, .cursor: true
+    case .list(let item, _): Parameter(name, item, meaning).accepts(value)
+    case .identifier: Route.isIdentifier(value.utf8)
+    case .name: CustomerName.isValid(value)
+    case .text, .cursor: !value.isEmpty && value.utf8.allSatisfy { $0 >= 0x20 }
+    case .prose(let maximum): (1...maximum).contains(value.count)
     case .texts: !value.split(separator: ",", omittingEmptySubsequences: false).contains("")
     case .uuid: NotificationUUID(value) != nil
     case .choice(let words): words.contains(value)

@@ -43,7 +43,7 @@ package struct RouteDescription: Sendable {
 
   private static func values(_ kind: API.Parameter.Kind) -> String? {
     switch kind {
-    case .identifier, .name, .text, .texts, .time, .cursor, .place: nil
+    case .identifier, .name, .text, .texts, .time, .cursor, .place, .prose, .list: nil
     case .words(let words): "Some of " + words.joined(separator: ", ")
     case .uuid: "A UUID"
     case .choice(let words): "One of " + words.joined(separator: ", ")

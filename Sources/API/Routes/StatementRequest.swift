@@ -28,8 +28,6 @@ struct StatementRequest {
   let statement: NewStatement
   private(set) var evidence: [Receiver.Received] = []
 
-  /// The longest reason of a grant, in characters.
-  static let maximumReason = 500
   static let idempotencyKey = "Idempotency-Key"
 
   /// - Throws: `StatementFault` for the first member or parameter that is not valid, for evidence
@@ -53,7 +51,7 @@ struct StatementRequest {
     let environment = query.environment ?? .production
     switch admitted.route.name {
     case .claim:
-      let body = try Self.object(request.body)
+      let body = try mapError(StatementFault.body, try RequestBody.claim.root(request.body))
       if body[SubmittedTransaction.transactionMember] != nil {
         guard token.permissions.contains(.submit) else { throw .notAllowed }
         let submitted = try mapError(
@@ -67,10 +65,11 @@ struct StatementRequest {
       } else {
         // Anybody can send an id: without Apple's proof the token answers for it.
         guard token.permissions.contains(.claim) else { throw .notAllowed }
-        let bare = try BareClaim(body)
+        let values = try mapError(StatementFault.body, try RequestBody.claim.values(body))
         self.statement = statement(
-          .claim(originalTransactionId: bare.originalTransactionId), account, bare.environment,
-          try Self.app(bare.bundleId, configuration, token) { .body($0) })
+          .claim(originalTransactionId: values["originalTransactionId"] ?? ""), account,
+          values["environment"].map(Environment.init(rawValue:)) ?? .production,
+          try Self.app(values["bundleId"], configuration, token) { .body($0) })
       }
     case .release:
       self.statement = statement(
@@ -83,8 +82,9 @@ struct StatementRequest {
       let content: OwnerStatement.Content =
         admitted.route.name == .revoke
         ? .revocation(of: admitted.match.ids[1])
-        : try Self.grant(
-          try Self.object(request.body), configuration.entitlements.names(in: [app]))
+        : try mapError(
+          StatementFault.body,
+          try Self.grant(request.body, configuration.entitlements.names(in: [app])))
       self.statement = statement(content, customer, environment, app)
     }
   }
@@ -103,74 +103,17 @@ struct StatementRequest {
     return CustomerName(kind, uuid.description)
   }
 
-  // MARK: Bodies
-
-  private static func object(_ body: [UInt8]) throws(StatementFault) -> JSONElement {
-    guard let root = try? JSONDocument(parsing: body, within: .unproven).root,
-      root.kind == .object
-    else { throw .body(ParameterFault(.invalid, nil)) }
-    return root
-  }
-
-  /// A claim without Apple's proof.
-  private struct BareClaim {
-    let originalTransactionId: String
-    let environment: Environment
-    let bundleId: String?
-
-    private static let members = ["originalTransactionId", "environment", "bundleId"]
-
-    init(_ body: JSONElement) throws(StatementFault) {
-      if body.members.contains(where: { !Self.members.contains($0.name) }) {
-        throw .body(ParameterFault(.unknown, nil, expected: .oneOf(Self.members)))
-      }
-      guard let id = body["originalTransactionId"] else {
-        throw .body(
-          ParameterFault(.missing, "originalTransactionId", expected: Parameter.id.schema))
-      }
-      guard let text = id.string, Route.isIdentifier(text.utf8) else {
-        throw .body(
-          ParameterFault(.invalid, "originalTransactionId", expected: Parameter.id.schema))
-      }
-      let name = body["environment"].map { $0.string ?? "" } ?? "Production"
-      guard Parameter.environments.contains(name) else {
-        throw .body(ParameterFault(.invalid, .environment))
-      }
-      originalTransactionId = text
-      environment = Environment(rawValue: name)
-      bundleId = body["bundleId"]?.string
-    }
-  }
-
-  private static let grantMembers = ["entitlement", "until", "reason"]
-
   private static func grant(
-    _ body: JSONElement, _ names: [String]
-  ) throws(StatementFault) -> OwnerStatement.Content {
-    if body.members.contains(where: { !grantMembers.contains($0.name) }) {
-      throw .body(ParameterFault(.unknown, nil, expected: .oneOf(grantMembers)))
+    _ body: [UInt8], _ names: [String]
+  ) throws(ParameterFault) -> OwnerStatement.Content {
+    let declared = RequestBody.grant(names)
+    let values = try declared.values(try declared.root(body))
+    let until = values["until"].flatMap(Timestamp.parse)
+    guard until ?? .max > Clock.now() else {
+      throw ParameterFault(.invalid, "until", expected: .moment)
     }
-    guard let name = body["entitlement"] else {
-      throw .body(ParameterFault(.missing, "entitlement", expected: .oneOf(names)))
-    }
-    guard let entitlement = name.string, names.contains(entitlement) else {
-      throw .body(ParameterFault(.invalid, "entitlement", expected: .oneOf(names)))
-    }
-    var until: Int64?
-    if let member = body["until"], member.kind != .null {
-      until = member.integer ?? member.string.flatMap(Timestamp.parse)
-      guard let until, until > Clock.now() else {
-        throw .body(ParameterFault(.invalid, "until", expected: .moment))
-      }
-    }
-    var reason: String?
-    if let member = body["reason"], member.kind != .null {
-      reason = member.string
-      guard let reason, (1...maximumReason).contains(reason.count) else {
-        throw .body(ParameterFault(.invalid, "reason", expected: .text("")))
-      }
-    }
-    return .grant(entitlement: entitlement, until: until, reason: reason)
+    return .grant(
+      entitlement: values["entitlement"] ?? "", until: until, reason: values["reason"])
   }
 
   /// The app that is named, or the only one that the token covers.

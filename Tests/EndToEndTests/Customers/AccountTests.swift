@@ -311,6 +311,39 @@ import Testing
       try served.installation.run("events", "--json").output.split(separator: "\n").count == 2)
   }
 
+  @Test func `every wrong member of a statement's body is named`() throws {
+    let served = try Served()
+    let claims = [
+      ("{}", "originalTransactionId", "missing"), ("[]", nil, "invalid"), ("", nil, "invalid"),
+      ("{\"originalTransactionId\":5}", "originalTransactionId", "invalid"),
+      ("{\"originalTransactionId\":\"1\",\"environment\":null}", "environment", "invalid"),
+      ("{\"originalTransactionId\":\"1\",\"bundleId\":1}", "bundleId", "invalid"),
+      ("{\"originalTransactionId\":\"1\",\"bundle_id\":\"x\"}", nil, "unknown"),
+    ]
+    let grants = [
+      ("{}", "entitlement", "missing"), ("{\"entitlement\":null}", "entitlement", "missing"),
+      ("{\"entitlement\":\"max\"}", "entitlement", "invalid"),
+      ("{\"entitlement\":\"pro\",\"until\":\"x\"}", "until", "invalid"),
+      ("{\"entitlement\":\"pro\",\"until\":5}", "until", "invalid"),
+      ("{\"entitlement\":\"pro\",\"reason\":5}", "reason", "invalid"),
+      ("{\"entitlement\":\"pro\",\"for\":1}", nil, "unknown"),
+    ]
+    let requests: [(String, String, [(String, String?, String)])] = [
+      ("PUT", "/v1/accounts/u/transactions", claims),
+      ("POST", "/v1/customers/u/grants?by=account", grants),
+    ]
+    for (method, path, bodies) in requests {
+      for (body, parameter, reason) in bodies {
+        let answer = try served.ask(method, path, body)
+        #expect(answer.status == 400 && answer.json?["code"]?.string == "body", "\(body)")
+        #expect(answer.json?["parameter"]?.string == parameter, "\(body): \(answer.text)")
+        #expect(answer.json?["reason"]?.string == reason, "\(body): \(answer.text)")
+      }
+    }
+    let nulls = "{\"entitlement\":\"pro\",\"until\":null,\"reason\":null}"
+    #expect(try served.ask("POST", "/v1/customers/u/grants?by=account", nulls).status == 200)
+  }
+
   @Test func `a token without the permission, or of another app, says nothing`() throws {
     let served = try Served(apps: ["com.example.app", "com.example.other"])
     let requests: [(String, String, String?)] = [
