@@ -26,16 +26,19 @@ public enum JSONValue: Sendable {
     return members.first { $0.0.utf8.elementsEqual(name.utf8) }?.1
   }
 
+  /// The object without some of its members; any other value as it is.
+  public func without(_ names: Set<String>) -> JSONValue {
+    guard case .object(let members) = self else { return self }
+    return .object(members.filter { !names.contains($0.0) })
+  }
+
   /// The value with the members of all objects in the order of their names' UTF-8 bytes.
-  ///
-  /// - Parameter names: members that are left out of the value itself, not of what is in it.
-  public func sorted(without names: Set<String> = []) -> JSONValue {
+  public func sorted() -> JSONValue {
     switch self {
     case .array(let values): .array(values.map { $0.sorted() })
     case .object(let members):
       .object(
-        members.filter { !names.contains($0.0) }
-          .sorted { $0.0.utf8.lexicographicallyPrecedes($1.0.utf8) }
+        members.sorted { $0.0.utf8.lexicographicallyPrecedes($1.0.utf8) }
           .map { ($0.0, $0.1.sorted()) })
     default: self
     }

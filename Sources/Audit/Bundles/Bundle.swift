@@ -144,7 +144,6 @@ enum Bundle {
       lastEvent: state.lastEvent, succeededBy: nil,
       periodEndsAt: .some(row.periodEnd(at: question.time, durations: question.durations)),
       knownAt: nil)
-    guard case .object(let members) = document.json else { return .null }
-    return .object(members.filter { $0.0 != "succeeded_by" })
+    return document.json.without(["succeeded_by"])
   }
 }

@@ -13,24 +13,19 @@ public struct V1Body {
 
   /// Makes the canonical form of a body whose secret was compared. The secret is not copied.
   public init(_ root: JSONElement) {
-    self.init(sorted: root.value.sorted(without: ["password"]))
+    self.init(sorted: root.value.without(["password"]).sorted())
   }
 
   private init(sorted: JSONValue) {
     bytes = sorted.bytes
-    var essence = Self.without(["latest_receipt", "latest_expired_receipt"], sorted)
+    var essence = sorted.without(["latest_receipt", "latest_expired_receipt"])
     if case .object(let members) = essence {
       essence = .object(
         members.map { name, value in
           name == "unified_receipt"
-            ? (name, Self.without(["latest_receipt"], value)) : (name, value)
+            ? (name, value.without(["latest_receipt"])) : (name, value)
         })
     }
     uuid = NotificationUUID(digest: SHA256.hash(essence.bytes))
-  }
-
-  private static func without(_ names: Set<String>, _ value: JSONValue) -> JSONValue {
-    guard case .object(let members) = value else { return value }
-    return .object(members.filter { !names.contains($0.0) })
   }
 }

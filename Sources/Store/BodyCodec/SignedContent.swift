@@ -32,7 +32,7 @@ enum SignedContent {
     guard levels > 0, let jws = try? CompactJWS(parsing: text),
       let root = try? JSONDocument(parsing: jws.payload).root
     else { return nil }
-    return content(root.value.sorted(without: aside), levels - 1)
+    return content(root.value.without(aside).sorted(), levels - 1)
   }
 
   /// Replaces each JWS in a value by its payload.

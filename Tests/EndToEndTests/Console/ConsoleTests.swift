@@ -245,6 +245,7 @@ import Testing
     try session.enter()
     try session.show("#/find/7000", until: "document.querySelector('.timeline .bar')")
     try session.browser.click(".events .line > button")
+    try session.browser.wait(for: text, in: "#who")
     #expect(try session.browser.text("#who") == text)
     #expect(try session.browser.count("main img, main script") == 0)
     #expect(try session.browser.value("window.bad") == nil)
