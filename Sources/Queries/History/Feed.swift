@@ -101,8 +101,8 @@ public struct Feed: Sendable {
     var body: String?
   }
 
-  /// The members of an event that every list of events has.
-  private static let members: [JSONMember<StoredEvent>] = [
+  /// What every list of events says of an event, in three parts.
+  static let identity: [JSONMember<StoredEvent>] = [
     .type("event"), JSONMember("seq", .integer("Its position in the journal.")) { $0.seq },
     JSONMember("notification_uuid", .text("The UUID by which duplicates are recognized.")) {
       $0.notificationUUID.description
@@ -110,18 +110,28 @@ public struct Feed: Sendable {
     JSONMember(
       "source", .text("v2 or v1; transaction, renewal or receipt; account or grant.")
     ) { $0.source.rawValue },
-    JSONMember("environment", .environment) { $0.environment.rawValue },
-    JSONMember("bundle_id", .bundleId) { $0.bundleId },
+  ]
+  static let kind: [JSONMember<StoredEvent>] = [
     JSONMember("notification_type", .text("The type, as Apple wrote it.")) { $0.notificationType },
     JSONMember("subtype", .text()) { $0.subtype },
-    JSONMember("original_transaction_id", .text()) { $0.originalTransactionId },
+  ]
+  static let times: [JSONMember<StoredEvent>] = [
     JSONMember("signed_date", .time("When Apple signed it.")) { $0.signedDate },
     JSONMember("received_at", .time("When it was received.")) { $0.receivedAt },
-    JSONMember("body_sha256", .text()) { Hexadecimal.encode($0.bodySHA256) },
-    JSONMember("hash", .text("The hash of the chain at this event.")) {
-      Hexadecimal.encode($0.hash)
-    },
   ]
+
+  private static let members: [JSONMember<StoredEvent>] =
+    identity + [
+      JSONMember("environment", .environment) { $0.environment.rawValue },
+      JSONMember("bundle_id", .bundleId) { $0.bundleId },
+    ] + kind + [
+      JSONMember("original_transaction_id", .text()) { $0.originalTransactionId }
+    ] + times + [
+      JSONMember("body_sha256", .text()) { Hexadecimal.encode($0.bodySHA256) },
+      JSONMember("hash", .text("The hash of the chain at this event.")) {
+        Hexadecimal.encode($0.hash)
+      },
+    ]
 
   public static let event = JSONObject<StoredEvent>(members)
 

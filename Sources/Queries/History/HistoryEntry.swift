@@ -78,35 +78,26 @@ public struct HistoryEntry: Sendable {
   public static let object = JSONObject<HistoryEntry>(
     "HistoryEvent", kind + arrivals + consequences)
 
-  private static let kind: [JSONMember<HistoryEntry>] = [
-    .type("event"), JSONMember("seq", .integer("Its position in the journal.")) { $0.event.seq },
-    JSONMember("notification_uuid", .text("The UUID by which duplicates are recognized.")) {
-      $0.event.notificationUUID.description
-    },
-    JSONMember("source", .text("v2 or v1; transaction, renewal or receipt for evidence.")) {
-      $0.event.source.rawValue
-    },
-    JSONMember("notification_type", .text("The type, as Apple wrote it.")) {
-      $0.event.notificationType
-    },
-    JSONMember("subtype", .text()) { $0.event.subtype },
-    JSONMember("words", .words) { $0.description },
-    JSONMember("transaction_id", .text("The transaction that it is about.")) { $0.transactionId },
-  ]
+  private static let kind: [JSONMember<HistoryEntry>] =
+    (Feed.identity + Feed.kind).map { $0.of(\.event) } + [
+      JSONMember("words", .words) { $0.description },
+      JSONMember("transaction_id", .text("The transaction that it is about.")) {
+        $0.transactionId
+      },
+    ]
 
-  private static let arrivals: [JSONMember<HistoryEntry>] = [
-    JSONMember("signed_date", .time("When Apple signed it.")) { $0.event.signedDate },
-    JSONMember("received_at", .time("When it was received.")) { $0.event.receivedAt },
-    JSONMember(
-      "arrival",
-      .text("How it arrived: posted, or from Apple's history; also import, asked or submitted.")
-    ) { $0.arrival?.rawValue },
-    JSONMember(
-      "late", .boolean("Whether an event that Apple signed later was received before it.")
-    ) { $0.isLate },
-    JSONMember("late_by", .integer("Milliseconds between the two signed dates.")) { $0.lateBy },
-    JSONMember("redeliveries", redelivered) { $0.redeliveries },
-  ]
+  private static let arrivals: [JSONMember<HistoryEntry>] =
+    Feed.times.map { $0.of(\.event) } + [
+      JSONMember(
+        "arrival",
+        .text("How it arrived: posted, or from Apple's history; also import, asked or submitted.")
+      ) { $0.arrival?.rawValue },
+      JSONMember(
+        "late", .boolean("Whether an event that Apple signed later was received before it.")
+      ) { $0.isLate },
+      JSONMember("late_by", .integer("Milliseconds between the two signed dates.")) { $0.lateBy },
+      JSONMember("redeliveries", redelivered) { $0.redeliveries },
+    ]
 
   private static let consequences: [JSONMember<HistoryEntry>] = [
     JSONMember("money", paid) { $0.transaction },
