@@ -87,7 +87,7 @@ import Testing
       var item = Sample.quarantine(number, owner: .ours)
       item.receivedAt = Int64(number) * 1_000_000
       item.reason = number % 3 == 0 ? "conflict" : "other_app"
-      if number == 29 { item.bundleId = nil }
+      if number == 29 { item.claims.bundleId = nil }
       return item
     }
     _ = try opened.journal.append(items.map { .quarantine($0) })

@@ -9,7 +9,7 @@ import Testing
     let scratch = try Scratch()
     let opened = try scratch.open()
     var withoutUUID = Sample.quarantine(2, owner: .ours)
-    withoutUUID.notificationUUID = nil
+    withoutUUID.claims.notificationUUID = nil
     let outcomes = try opened.journal.append([
       .quarantine(Sample.quarantine(1)), .quarantine(Sample.quarantine(1)),
       .quarantine(withoutUUID), .quarantine(withoutUUID),

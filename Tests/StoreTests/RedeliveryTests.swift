@@ -60,7 +60,7 @@ import Testing
     do {
       let opened = try scratch.open()
       var named = Sample.quarantine(7)
-      named.originalTransactionId = "900"
+      named.claims.originalTransactionId = "900"
       _ = try opened.journal.append([
         .event(Sample.event(1)), .quarantine(Sample.quarantine(1)), .quarantine(named),
       ])

@@ -134,8 +134,10 @@ enum Sample {
   ) -> NewQuarantine {
     let body = Array("body \(number)".utf8)
     return NewQuarantine(
-      reason: "other_app", owner: owner, source: "v2", notificationUUID: uuid(number),
-      environment: "Production", bundleId: "com.other", notificationType: "TEST", signedDate: 1,
+      reason: "other_app", owner: owner, source: "v2",
+      claims: QuarantineClaims(
+        notificationUUID: uuid(number), environment: "Production", bundleId: "com.other",
+        notificationType: "TEST", signedDate: 1),
       receivedAt: 2, body: body, bodySHA256: SHA256.hash(body))
   }
 }

@@ -53,7 +53,8 @@ public final class NotificationCounts: Sendable {
     case .event(let event):
       add(event.bundleId, event.environment, event.source, event.notificationType, number)
     case .quarantine(let item):
-      add(item.bundleId, item.environment, item.source, item.notificationType, number)
+      let claims = item.claims
+      add(claims.bundleId, claims.environment, item.source, claims.notificationType, number)
     case .statement: break
     }
   }

@@ -31,7 +31,7 @@ enum QuarantineCheck {
           continue
         }
         let name = names?[item.id]
-        let differing = QuarantineColumns.differences(
+        let differing = QuarantineClaims.differences(
           from: item, originalTransactionId: name ?? nil, isNamed: name != nil)
         for column in differing {
           findings.add(5, nil, "quarantine \(item.id): column \(column) differs from the body")

@@ -92,12 +92,12 @@ extension Receiver.Received {
       ]
     case .quarantine(let item):
       [
-        ("notification_uuid", .optional(item.notificationUUID?.description)),
+        ("notification_uuid", .optional(item.claims.notificationUUID?.description)),
         ("source", .string(item.source.rawValue)),
-        ("type", .optional(item.notificationType)), ("subtype", .null),
-        ("environment", .optional(item.environment?.rawValue)),
-        ("bundle_id", .optional(item.bundleId)),
-        ("original_transaction_id", .optional(item.originalTransactionId)),
+        ("type", .optional(item.claims.notificationType)), ("subtype", .null),
+        ("environment", .optional(item.claims.environment?.rawValue)),
+        ("bundle_id", .optional(item.claims.bundleId)),
+        ("original_transaction_id", .optional(item.claims.originalTransactionId)),
       ]
     // Never the customer's name: it is erased on demand.
     case .statement(let statement):

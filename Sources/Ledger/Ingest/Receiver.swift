@@ -193,12 +193,9 @@ public final class Receiver {
   private func quarantine(
     _ refusal: Refusal, _ proven: NotificationProof.ProvenJWS, at now: Int64
   ) -> Received {
-    let columns = QuarantineColumns(v2: proven.document?.root)
+    let claims = QuarantineClaims(v2: proven.document?.root)
     let item = NewQuarantine(
-      reason: refusal.code, owner: owner(columns.bundleId),
-      source: .v2, notificationUUID: columns.notificationUUID, environment: columns.environment,
-      bundleId: columns.bundleId, notificationType: columns.notificationType,
-      originalTransactionId: columns.originalTransactionId, signedDate: columns.signedDate,
+      reason: refusal.code, owner: owner(claims.bundleId), source: .v2, claims: claims,
       receivedAt: now, body: Array(proven.jws.text), bodySHA256: proven.bodySHA256)
     return Received(item, refusal: refusal)
   }

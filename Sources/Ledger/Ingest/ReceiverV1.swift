@@ -68,15 +68,12 @@ extension Receiver {
   private func quarantine(
     _ refusal: Refusal, _ root: JSONElement, _ body: V1Body, _ owners: Set<String>, at now: Int64
   ) -> Received {
-    let columns = QuarantineColumns(v1: root, body)
+    var claims = QuarantineClaims(v1: root, body)
     // If the body names no app, the secret did, and it is gone afterwards: so record the app now.
-    let bundleId = columns.bundleId ?? (owners.count == 1 ? owners.first : nil)
+    if claims.bundleId == nil, owners.count == 1 { claims.bundleId = owners.first }
     let item = NewQuarantine(
-      reason: refusal.code, owner: .ours, source: .v1,
-      notificationUUID: columns.notificationUUID, environment: columns.environment,
-      bundleId: bundleId, notificationType: columns.notificationType,
-      originalTransactionId: columns.originalTransactionId, signedDate: columns.signedDate,
-      receivedAt: now, body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
+      reason: refusal.code, owner: .ours, source: .v1, claims: claims, receivedAt: now,
+      body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
     return Received(item, refusal: refusal)
   }
 }

@@ -112,16 +112,13 @@ extension Receiver {
         parts: parts)
     } catch {
       guard case .notAdmitted(let code) = error, code != Self.wrongEnvironment else { throw error }
-      let columns = QuarantineColumns(receipt: receipt?.content)
+      let claims = QuarantineClaims(receipt: receipt?.content)
       let item = NewQuarantine(
-        reason: code, owner: owner(columns.bundleId), source: .receipt, notificationUUID: nil,
-        environment: columns.environment, bundleId: columns.bundleId,
-        notificationType: columns.notificationType,
-        originalTransactionId: columns.originalTransactionId, signedDate: columns.signedDate,
+        reason: code, owner: owner(claims.bundleId), source: .receipt, claims: claims,
         receivedAt: now, body: der, bodySHA256: SHA256.hash(der))
       return SubmittedReceipt(
-        bundleId: columns.bundleId ?? "",
-        environment: columns.environment ?? Environment(rawValue: ""),
+        bundleId: claims.bundleId ?? "",
+        environment: claims.environment ?? Environment(rawValue: ""),
         streams: [], parts: [Received(item, refusal: error)])
     }
   }

@@ -175,7 +175,7 @@ extension Journal {
     }
 
     init(_ item: NewQuarantine) {
-      (notificationUUID, source) = (item.notificationUUID, item.source)
+      (notificationUUID, source) = (item.claims.notificationUUID, item.source)
       (bodySHA256, body) = (item.bodySHA256, { item.body })
     }
   }

@@ -28,11 +28,12 @@ extension Journal {
       """)
     statement.bind(1, item.reason).bind(2, item.owner == .foreign ? 1 : 0)
       .bind(3, item.source.rawValue)
-      .bind(4, item.notificationUUID?.description).bind(5, item.environment?.rawValue)
-      .bind(6, item.bundleId)
-      .bind(7, item.notificationType).bind(8, item.signedDate).bind(9, item.receivedAt)
-      .bind(10, item.bodySHA256).bind(11, stored.dictionary).bind(12, stored.bytes)
-      .bind(13, item.originalTransactionId)
+      .bind(4, item.claims.notificationUUID?.description)
+      .bind(5, item.claims.environment?.rawValue).bind(6, item.claims.bundleId)
+      .bind(7, item.claims.notificationType).bind(8, item.claims.signedDate)
+      .bind(9, item.receivedAt).bind(10, item.bodySHA256)
+      .bind(11, stored.dictionary).bind(12, stored.bytes)
+      .bind(13, item.claims.originalTransactionId)
     try statement.run()
     try RunningDigest.quarantine.add([connection.lastRowId], connection)
     quarantineSizes[item.owner, default: 0] += 1
@@ -143,10 +144,10 @@ extension NewQuarantine {
   init(conflict event: NewEvent) {
     self.init(
       reason: "conflict", owner: .ours, source: event.source,
-      notificationUUID: event.notificationUUID, environment: event.environment,
-      bundleId: event.bundleId, notificationType: event.notificationType,
-      originalTransactionId: event.originalTransactionId, signedDate: event.signedDate,
-      receivedAt: event.receivedAt, body: event.body,
-      bodySHA256: event.bodySHA256)
+      claims: QuarantineClaims(
+        notificationUUID: event.notificationUUID, environment: event.environment,
+        bundleId: event.bundleId, notificationType: event.notificationType,
+        originalTransactionId: event.originalTransactionId, signedDate: event.signedDate),
+      receivedAt: event.receivedAt, body: event.body, bodySHA256: event.bodySHA256)
   }
 }

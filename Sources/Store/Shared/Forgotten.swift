@@ -107,11 +107,12 @@ extension NewQuarantine {
     self.init(
       reason: item.reason, owner: isUnnamed ? .unnamed : item.isForeign ? .foreign : .ours,
       source: item.source,
-      notificationUUID: item.notificationUUID.flatMap { NotificationUUID($0) },
-      environment: item.environment, bundleId: item.bundleId,
-      notificationType: item.notificationType, originalTransactionId: originalTransactionId,
-      signedDate: item.signedDate, receivedAt: item.receivedAt, body: item.body,
-      bodySHA256: item.bodySHA256)
+      claims: QuarantineClaims(
+        notificationUUID: item.notificationUUID.flatMap { NotificationUUID($0) },
+        environment: item.environment, bundleId: item.bundleId,
+        notificationType: item.notificationType, originalTransactionId: originalTransactionId,
+        signedDate: item.signedDate),
+      receivedAt: item.receivedAt, body: item.body, bodySHA256: item.bodySHA256)
   }
 }
 

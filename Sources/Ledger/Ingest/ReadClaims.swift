@@ -4,59 +4,47 @@ import SignedData
 public import Store
 import StrictJSON
 
-/// What a notification in quarantine says of itself: the columns of its row. A property is nil if
-/// it could not be read.
-public struct QuarantineColumns {
-  var notificationUUID: NotificationUUID?
-  var environment: Environment?
-  var bundleId: String?
-  var notificationType: String?
-  var originalTransactionId: String?
-  /// What a former build read of a V1 body as its original transaction id.
-  private var formerOriginalTransactionId: String?
-  var signedDate: Int64?
-
+/// Reads what a notification says of itself, and compares it with its row in quarantine.
+extension QuarantineClaims {
   /// Reads the payload of a V2 notification; nil for one that is not JSON.
   init(v2 root: JSONElement?) {
     let content = ["data", "appData", "summary", "externalPurchaseToken"]
       .compactMap { root?[$0] }.first
-    notificationUUID = root?["notificationUUID"]?.string.flatMap { NotificationUUID($0) }
-    environment = Self.text(content?["environment"]).map(Environment.init(rawValue:))
-    bundleId = Self.text(content?["bundleId"])
-    notificationType = Self.text(root?["notificationType"])
-    originalTransactionId = QuarantinedStream.v2(root)
-    signedDate = root?["signedDate"]?.integer
+    self.init(
+      notificationUUID: root?["notificationUUID"]?.string.flatMap { NotificationUUID($0) },
+      environment: Self.text(content?["environment"]).map(Environment.init(rawValue:)),
+      bundleId: Self.text(content?["bundleId"]),
+      notificationType: Self.text(root?["notificationType"]),
+      originalTransactionId: QuarantinedStream.v2(root),
+      signedDate: root?["signedDate"]?.integer)
   }
 
   /// Reads a V1 body, which has no date of its own.
   init(v1 root: JSONElement, _ body: V1Body) {
-    notificationUUID = body.uuid
-    environment = Self.text(root["environment"]).map {
-      V1Notification.environments[$0] ?? Environment(rawValue: $0)
-    }
-    bundleId = Self.text(root["bid"])
-    notificationType = Self.text(root["notification_type"])
-    originalTransactionId = QuarantinedStream.v1(root)
-    formerOriginalTransactionId = QuarantinedStream.v1(root, \.formerOriginalTransactionId)
+    self.init(
+      notificationUUID: body.uuid,
+      environment: Self.text(root["environment"]).map {
+        V1Notification.environments[$0] ?? Environment(rawValue: $0)
+      },
+      bundleId: Self.text(root["bid"]), notificationType: Self.text(root["notification_type"]),
+      originalTransactionId: QuarantinedStream.v1(root), signedDate: nil)
   }
 
   /// Reads a receipt, which may be about many customers; nil for one that cannot be read.
   init(receipt: AppReceipt?) {
-    environment = receipt?.environment
-    bundleId = receipt?.bundleId
-    notificationType = DecodedNotification.receiptType
-    originalTransactionId = QuarantinedStream.receipt(receipt)
-    signedDate = receipt?.creationDate
+    self.init(
+      environment: receipt?.environment, bundleId: receipt?.bundleId,
+      notificationType: DecodedNotification.receiptType,
+      originalTransactionId: QuarantinedStream.receipt(receipt), signedDate: receipt?.creationDate)
   }
 
   /// Reads a decoded notification, as it is for one whose UUID was journaled with other content.
   private init(_ notification: DecodedNotification) {
-    notificationUUID = notification.notificationUUID
-    environment = notification.environment
-    bundleId = notification.bundleId
-    notificationType = notification.notificationType
-    originalTransactionId = notification.originalTransactionId
-    signedDate = notification.signedDate
+    self.init(
+      notificationUUID: notification.notificationUUID, environment: notification.environment,
+      bundleId: notification.bundleId, notificationType: notification.notificationType,
+      originalTransactionId: notification.originalTransactionId,
+      signedDate: notification.signedDate)
   }
 
   /// Reads the body of a row; nil if it is not a body of the row's source.
@@ -113,7 +101,8 @@ public struct QuarantineColumns {
         "original_transaction_id",
         !isNamed || ByteSearch.areEqual(originalTransactionId, read.originalTransactionId)
           || isV1
-            && ByteSearch.areEqual(originalTransactionId, read.formerOriginalTransactionId)
+            && ByteSearch.areEqual(
+              originalTransactionId, QuarantinedStream.former(v1: item.body))
       ),
     ]
     return columns.filter { !$0.1 }.map(\.0)
@@ -154,6 +143,11 @@ enum QuarantinedStream {
     }
     let entries = root["unified_receipt"]?["latest_receipt_info"]?.elements ?? []
     return entries.lazy.compactMap { identifier($0["original_transaction_id"]) }.first
+  }
+
+  /// What a former build read of a V1 body.
+  static func former(v1 body: [UInt8]) -> String? {
+    (try? JSONDocument(parsing: body)).flatMap { v1($0.root, \.formerOriginalTransactionId) }
   }
 
   /// Reads a receipt: the id, if it names one alone.
