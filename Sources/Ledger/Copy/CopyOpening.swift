@@ -20,6 +20,8 @@ struct CopyOpening {
 
   /// How long a start waits for the shared journal, milliseconds.
   private static let limit: Int64 = 10_000
+  /// How long it waits before it asks again, milliseconds.
+  private static let retry: Int64 = 100
 
   init(
     _ ledger: Ledger, _ access: SharedAccess, _ status: CopyStatus, now: Int64,
@@ -81,6 +83,8 @@ struct CopyOpening {
   /// later. A new one cannot begin without it: what is only broken off is tried again.
   private func sharedId(_ own: [UInt8], hasCopy: Bool) throws(LedgerError) -> [UInt8] {
     let deadline = Deadline(milliseconds: Self.limit)
+    // Counted as well, so that a start whose clock is played does not ask without end.
+    var tries = Self.limit / Self.retry
     while true {
       do throws(LedgerError) {
         return try shared.identify(own, by: deadline)
@@ -91,8 +95,9 @@ struct CopyOpening {
           return own
         case .sharedNotNow, .sharedUnknown:
           status.record(error)
-          pause(100)
-          if deadline.hasPassed { throw error }
+          pause(Int32(Self.retry))
+          tries -= 1
+          if tries == 0 || deadline.hasPassed { throw error }
         default: throw error
         }
       }
