@@ -12,8 +12,8 @@ struct RequestBody: Sendable {
   let meaning: String
   /// The first must be present.
   let members: [Parameter]
-  /// Whether a member that is null is as one that is absent; otherwise it is not valid.
-  private(set) var takesNull = false
+  /// The members that are absent if they are null; of another one, null is not valid.
+  private(set) var nullable: Set<String> = []
 
   var schema: JSONSchema {
     .open(
@@ -36,7 +36,7 @@ struct RequestBody: Sendable {
   /// - Throws: `ParameterFault` for the first that is unknown, missing or not valid.
   func values(_ root: JSONElement) throws(ParameterFault) -> Values {
     var values = Values()
-    for (name, value) in root.members where !takesNull || value.kind != .null {
+    for (name, value) in root.members where value.kind != .null || !nullable.contains(name) {
       guard let member = members.first(where: { $0.name == name }) else {
         throw ParameterFault(.unknown, nil, expected: .oneOf(members.map(\.name)))
       }
@@ -100,7 +100,7 @@ extension RequestBody {
     members: [
       Parameter("originalTransactionId", .identifier, Parameter.id.meaning), .environment,
       Parameter("bundleId", .text, Parameter.ownBundleId.meaning),
-    ])
+    ], nullable: ["bundleId"])
 
   /// - Parameter names: of entitlements; nil for what holds of all configurations.
   static func grant(_ names: [String]?) -> RequestBody {
@@ -113,7 +113,7 @@ extension RequestBody {
         Parameter(
           "reason", .prose(500),
           "For people, at most 500 characters. It stays in the journal for ever."),
-      ], takesNull: true)
+      ], nullable: ["entitlement", "until", "reason"])
   }
 }
 

@@ -340,6 +340,8 @@ import Testing
         #expect(answer.json?["reason"]?.string == reason, "\(body): \(answer.text)")
       }
     }
+    let unnamed = "{\"originalTransactionId\":\"7001\",\"bundleId\":null}"
+    #expect(try served.ask("PUT", "/v1/accounts/u/transactions", unnamed).status == 200)
     let nulls = "{\"entitlement\":\"pro\",\"until\":null,\"reason\":null}"
     #expect(try served.ask("POST", "/v1/customers/u/grants?by=account", nulls).status == 200)
   }
