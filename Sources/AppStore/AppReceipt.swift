@@ -125,40 +125,17 @@ public struct AppReceipt: Sendable {
 
   /// An in-app record: one transaction.
   public struct Record: Sendable {
-    /// Attribute 1701.
-    public let quantity: Int64?
-    /// Attribute 1702.
-    public let productId: String?
-    /// Attribute 1703.
     public let transactionId: String
-    /// Attribute 1705.
     public let originalTransactionId: String
-    /// Attribute 1704.
     public let purchaseDate: Int64
-    /// Attribute 1706.
-    public let originalPurchaseDate: Int64?
-    /// Attribute 1707: the kind of product, a number that becomes `Transaction.type`.
-    public let kind: Int64?
-    /// Attribute 1708; nil for a product that is no auto-renewable subscription.
-    public let expiresDate: Int64?
-    /// Attribute 1711; nil for a product that is no auto-renewable subscription.
-    public let webOrderLineItemId: Int64?
-    /// Attribute 1712: when Apple cancelled the transaction.
-    public let cancellationDate: Int64?
-    /// Attribute 1713: a free trial.
-    public let isTrial: Bool?
-    /// Attribute 1719: bought at an introductory price.
-    public let isInIntroOffer: Bool?
-    /// Attribute 1721: the id of a promotional offer.
-    public let promotionalOfferId: String?
+    /// The values that it has, by their attribute.
+    private let values: [Int64: ReceiptValue]
     /// All other attributes, which no document names.
     public let otherAttributes: [ReceiptAttribute]
 
-    private static let known: Set<Int64> = [
-      1701, 1702, 1703, 1704, 1705, 1706, 1707, 1708, 1711, 1712, 1713, 1719, 1721,
-    ]
     /// Bytes of an identifier: longer ones fit no route.
     private static let maximumIdentifier = 128
+    private static let known = Set(ReceiptField.all.map(\.attribute))
 
     /// - Parameter value: the value of attribute 17.
     init(_ value: ArraySlice<UInt8>) throws(PayloadFault) {
@@ -172,22 +149,82 @@ public struct AppReceipt: Sendable {
       else { throw PayloadFault("receipt_attributes") }
       (self.transactionId, self.originalTransactionId) = (transactionId, originalTransactionId)
       self.purchaseDate = purchaseDate
-      quantity = try attributes.number(1701)
-      productId = try attributes.text(1702)
-      originalPurchaseDate = try attributes.date(1706)
-      expiresDate = try attributes.date(1708)
-      // 0 for products of other types.
-      let item = try attributes.number(1711)
-      webOrderLineItemId = item == 0 ? nil : item
-      cancellationDate = try attributes.date(1712)
-      isInIntroOffer = try attributes.number(1719).map { $0 != 0 }
-      // No document of Apple's names these: one of another form says nothing, and spoils nothing.
-      kind = (try? attributes.number(1707)) ?? nil
-      isTrial = ((try? attributes.number(1713)) ?? nil).map { $0 != 0 }
-      promotionalOfferId = (try? attributes.text(1721)) ?? nil
+      var values: [Int64: ReceiptValue] = [:]
+      for field in ReceiptField.all { values[field.attribute] = try attributes.value(of: field) }
+      self.values = values
       otherAttributes = attributes.all(except: Self.known)
     }
+
+    /// The value of a field; nil if the record has none.
+    public func value(of field: ReceiptField) -> ReceiptValue? { values[field.attribute] }
+
+    public var quantity: Int64? { integer(1701) }
+    public var productId: String? { text(1702) }
+    /// Nil for a product that is no auto-renewable subscription, as `webOrderLineItemId`.
+    public var expiresDate: Int64? { integer(1708) }
+    public var webOrderLineItemId: Int64? { integer(1711) }
+    /// When Apple cancelled the transaction.
+    public var cancellationDate: Int64? { integer(1712) }
+    /// The kind of product, a number that becomes `Transaction.type`.
+    var kind: Int64? { integer(1707) }
+    /// A free trial.
+    var isTrial: Bool { values[1713] == .flag(true) }
+    /// Bought at an introductory price.
+    var isInIntroOffer: Bool { values[1719] == .flag(true) }
+    var promotionalOfferId: String? { text(1721) }
+
+    private func integer(_ attribute: Int64) -> Int64? {
+      if case .number(let number) = values[attribute] { number } else { nil }
+    }
+
+    private func text(_ attribute: Int64) -> String? {
+      if case .text(let text) = values[attribute] { text } else { nil }
+    }
   }
+}
+
+/// A field of an in-app record. Reading, JSON and the comparison with Apple's own reading follow
+/// from this table.
+///
+/// Source: the archived Receipt Validation Programming Guide, "In-App Purchase Receipt Fields", and
+/// for the names developer.apple.com/documentation/appstorereceipts/responsebody.
+public struct ReceiptField: Sendable {
+  enum Form {
+    case text, number, date, flag
+    /// A number; 0 for products that have none.
+    case item
+  }
+
+  let attribute: Int64
+  /// As in the answers of verifyReceipt; ours for attribute 1707, which they do not have.
+  public let name: String
+  let form: Form
+  /// Whether a document of Apple's names the attribute. A value of another form says nothing and
+  /// spoils nothing if none does.
+  let isDocumented: Bool
+
+  private init(_ attribute: Int64, _ name: String, _ form: Form, isDocumented: Bool = true) {
+    (self.attribute, self.name, self.form) = (attribute, name, form)
+    self.isDocumented = isDocumented
+  }
+
+  public static let productKind = ReceiptField(1707, "product_kind", .number, isDocumented: false)
+
+  public static let all = [
+    ReceiptField(1701, "quantity", .number),
+    ReceiptField(1702, "product_id", .text),
+    ReceiptField(1703, "transaction_id", .text),
+    ReceiptField(1705, "original_transaction_id", .text),
+    ReceiptField(1704, "purchase_date_ms", .date),
+    ReceiptField(1706, "original_purchase_date_ms", .date),
+    ReceiptField(1708, "expires_date_ms", .date),
+    ReceiptField(1712, "cancellation_date_ms", .date),
+    ReceiptField(1711, "web_order_line_item_id", .item),
+    productKind,
+    ReceiptField(1713, "is_trial_period", .flag, isDocumented: false),
+    ReceiptField(1719, "is_in_intro_offer_period", .flag),
+    ReceiptField(1721, "promotional_offer_id", .text, isDocumented: false),
+  ]
 }
 
 extension Transaction {
@@ -208,7 +245,7 @@ extension Transaction {
     revocationDate = record.cancellationDate
     if let promotion = record.promotionalOfferId {
       (offerType, offerIdentifier) = (2, promotion)
-    } else if record.isTrial == true {
+    } else if record.isTrial {
       (offerType, offerDiscountType) = (1, "FREE_TRIAL")
     } else if record.isInIntroOffer == true {
       offerType = 1
@@ -233,6 +270,13 @@ extension Transaction {
       if expiresDate == nil { kind.map { "Product Kind \($0)" } } else { ProductType.autoRenewable }
     }
   }
+}
+
+/// The value of a field of an in-app record; a date is a number, milliseconds since 1970.
+public enum ReceiptValue: Sendable, Equatable {
+  case text(String)
+  case number(Int64)
+  case flag(Bool)
 }
 
 /// An attribute of a receipt or of an in-app record.
@@ -323,6 +367,24 @@ struct ReceiptAttributes {
       let text = String(validating: content, as: UTF8.self), let date = Timestamp.parse(text)
     else { throw PayloadFault("date") }
     return date
+  }
+
+  /// Nil if it is absent, and if it has another form and no document names it.
+  ///
+  /// - Throws: as `text`, `number` and `date`.
+  func value(of field: ReceiptField) throws(PayloadFault) -> ReceiptValue? {
+    do throws(PayloadFault) {
+      return switch field.form {
+      case .text: try text(field.attribute).map(ReceiptValue.text)
+      case .date: try date(field.attribute).map(ReceiptValue.number)
+      case .number: try number(field.attribute).map(ReceiptValue.number)
+      case .item: try number(field.attribute).flatMap { $0 == 0 ? nil : .number($0) }
+      case .flag: try number(field.attribute).map { .flag($0 != 0) }
+      }
+    } catch {
+      if field.isDocumented { throw error }
+      return nil
+    }
   }
 
   private func content(_ type: Int64, _ tag: UInt8) throws(PayloadFault) -> ArraySlice<UInt8>? {

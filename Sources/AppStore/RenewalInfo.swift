@@ -1,4 +1,3 @@
-import Platform
 public import StrictJSON
 
 /// Apple's JWSRenewalInfoDecodedPayload, as far as the fold and the row read it.
@@ -31,68 +30,32 @@ public struct RenewalInfo: Sendable, Equatable {
   /// - Parameter outerSignedDate: used if there is no signedDate.
   /// - Throws: `PayloadFault.nul` for NUL in an identifier.
   public init(_ object: JSONElement, outerSignedDate: Int64) throws(PayloadFault) {
-    var original: JSONElement?
-    var signed: Int64?
-    let fields = Field.all
-    object.forEachMember(in: Field.names) { index, value in
-      switch fields[index] {
-      case .originalTransactionId: original = value
-      case .signedDate: signed = value.date
-      case let field: read(field, value)
-      }
-    }
-    originalTransactionId = try original?.identifier()
-    signedDate = signed ?? outerSignedDate
+    signedDate = outerSignedDate
+    var reader = PayloadReader(object, Self.names)
+    try visit(&reader)
   }
 
-  /// The members that are read, in Apple's spelling.
-  private enum Field: String, CaseIterable {
-    case originalTransactionId, signedDate, productId, autoRenewProductId, autoRenewStatus
-    case renewalDate, expirationIntent, isInBillingRetryPeriod, gracePeriodExpiresDate
-    case priceIncreaseStatus, commitmentInfo, appAccountToken, appTransactionId
-
-    static let all = allCases
-    static let names = JSONNames(all.map(\.rawValue))
-  }
-
-  private mutating func read(_ field: Field, _ value: JSONElement) {
-    switch field {
-    case .originalTransactionId, .signedDate: break
-    case .productId: productId = value.string
-    case .autoRenewProductId: autoRenewProductId = value.string
-    case .autoRenewStatus: autoRenewStatus = value.integer
-    case .renewalDate: renewalDate = value.date
-    case .expirationIntent: expirationIntent = value.integer
-    case .isInBillingRetryPeriod: isInBillingRetryPeriod = value.boolean
-    case .gracePeriodExpiresDate: gracePeriodExpiresDate = value.date
-    case .priceIncreaseStatus: priceIncreaseStatus = value.integer
-    case .commitmentInfo:
-      commitmentAutoRenewStatus = value["commitmentAutoRenewStatus"]?.integer
-    case .appAccountToken: appAccountToken = value.filledText
-    case .appTransactionId: appTransactionId = value.string
-    }
-  }
+  static let memberNames = PayloadNames.of(Self.self)
+  private static let names = JSONNames(memberNames)
 }
 
-extension RenewalInfo {
-  /// Whether both say the same, whenever they were signed. Compares bytes: `String` calls two
-  /// encodings of one accented letter equal.
-  public func saysTheSame(as other: RenewalInfo) -> Bool {
-    numbers == other.numbers && isInBillingRetryPeriod == other.isInBillingRetryPeriod
-      && texts.elementsEqual(other.texts) { one, other in
-        guard let one, let other else { return one == nil && other == nil }
-        return ByteSearch.areEqual(one, other)
-      }
-  }
-
-  private var numbers: [Int64?] {
-    [
-      autoRenewStatus, renewalDate, expirationIntent, gracePeriodExpiresDate, priceIncreaseStatus,
-      commitmentAutoRenewStatus,
-    ]
-  }
-
-  private var texts: [String?] {
-    [originalTransactionId, productId, autoRenewProductId, appAccountToken, appTransactionId]
+extension RenewalInfo: SignedPayload {
+  @inlinable public mutating func visit<Visitor: PayloadVisitor>(
+    _ visitor: inout Visitor
+  ) throws(Visitor.Failure) {
+    try visitor.number("signedDate", &signedDate, as: .date)
+    try visitor.text("originalTransactionId", &originalTransactionId, as: .identifier)
+    try visitor.text("productId", &productId)
+    try visitor.text("autoRenewProductId", &autoRenewProductId)
+    try visitor.number("autoRenewStatus", &autoRenewStatus)
+    try visitor.date("renewalDate", &renewalDate, from: signedDate)
+    try visitor.number("expirationIntent", &expirationIntent)
+    try visitor.date("gracePeriodExpiresDate", &gracePeriodExpiresDate, from: signedDate)
+    try visitor.number("priceIncreaseStatus", &priceIncreaseStatus)
+    try visitor.number(
+      "commitmentAutoRenewStatus", &commitmentAutoRenewStatus, in: "commitmentInfo")
+    try visitor.text("appAccountToken", &appAccountToken, as: .filled)
+    try visitor.text("appTransactionId", &appTransactionId)
+    try visitor.flag("isInBillingRetryPeriod", &isInBillingRetryPeriod)
   }
 }

@@ -1,4 +1,3 @@
-import Platform
 public import StrictJSON
 
 /// Apple's JWSTransactionDecodedPayload, as far as the fold and the row read it.
@@ -11,6 +10,8 @@ public struct Transaction: Sendable, Equatable {
     public var billingPeriodNumber: Int64
     public var totalBillingPeriods: Int64
     public var commitmentExpiresDate: Int64?
+
+    public init() { (billingPeriodNumber, totalBillingPeriods) = (0, 0) }
 
     public init(
       billingPeriodNumber: Int64, totalBillingPeriods: Int64, commitmentExpiresDate: Int64?
@@ -60,112 +61,60 @@ public struct Transaction: Sendable, Equatable {
   /// - Parameter outerSignedDate: used if there is no signedDate.
   /// - Throws: `PayloadFault.nul` for NUL in an identifier.
   public init?(_ object: JSONElement, outerSignedDate: Int64) throws(PayloadFault) {
-    var (identifier, original): (JSONElement?, JSONElement?)
-    var (purchased, signed): (Int64?, Int64?)
-    let fields = Field.all
-    object.forEachMember(in: Field.names) { index, value in
-      switch fields[index] {
-      case .transactionId: identifier = value
-      case .originalTransactionId: original = value
-      case .purchaseDate: purchased = value.date
-      case .signedDate: signed = value.date
-      case let field: read(field, value)
-      }
-    }
-    originalTransactionId = try original?.identifier()
-    guard let identifier = try identifier?.identifier(), let purchased else { return nil }
-    transactionId = identifier
-    purchaseDate = purchased
-    signedDate = signed ?? outerSignedDate
+    signedDate = outerSignedDate
+    var reader = PayloadReader(object, Self.names)
+    try visit(&reader)
+    guard reader.missing.allSatisfy({ $0 == "signedDate" }) else { return nil }
   }
 
-  /// The members that are read, in Apple's spelling.
-  private enum Field: String, CaseIterable {
-    case transactionId, originalTransactionId, purchaseDate, signedDate
-    case previousOriginalTransactionId, webOrderLineItemId, appTransactionId, appAccountToken
-    case productId, subscriptionGroupIdentifier, type, inAppOwnershipType, transactionReason
-    case expiresDate, isUpgraded, billingPlanType, commitmentInfo
-    case quantity, price, currency, storefront
-    case offerType, offerIdentifier, offerDiscountType, offerPeriod
-    case revocationDate, revocationReason, revocationType, revocationPercentage
+  static let memberNames = PayloadNames.of(Self.self)
+  private static let names = JSONNames(memberNames)
+}
 
-    static let all = allCases
-    static let names = JSONNames(all.map(\.rawValue))
-  }
-
-  private mutating func read(_ field: Field, _ value: JSONElement) {
-    switch field {
-    case .previousOriginalTransactionId: previousOriginalTransactionId = value.string
-    case .webOrderLineItemId: webOrderLineItemId = value.string
-    case .appTransactionId: appTransactionId = value.string
-    case .appAccountToken: appAccountToken = value.filledText
-    case .productId: productId = value.string
-    case .subscriptionGroupIdentifier: subscriptionGroupIdentifier = value.string
-    case .type: type = value.string
-    case .inAppOwnershipType: inAppOwnershipType = value.string
-    case .transactionReason: transactionReason = value.string
+extension Transaction: SignedPayload {
+  @inlinable public mutating func visit<Visitor: PayloadVisitor>(
+    _ visitor: inout Visitor
+  ) throws(Visitor.Failure) {
+    try visitor.text("transactionId", &transactionId)
+    try visitor.number("purchaseDate", &purchaseDate, as: .date)
     // A value that is not a date must not count as "never expires" (promise 8).
-    case .expiresDate: expiresDate = value.kind == .null ? nil : value.date ?? .min
-    case .isUpgraded: isUpgraded = value.boolean ?? false
-    case .billingPlanType: billingPlanType = value.string
-    case .commitmentInfo: commitment = Self.commitment(value)
-    default: readMoney(field, value)
-    }
-  }
-
-  private mutating func readMoney(_ field: Field, _ value: JSONElement) {
-    switch field {
-    case .quantity: quantity = value.integer
-    case .price: price = value.integer
-    case .currency: currency = value.string
-    case .storefront: storefront = value.string
-    case .offerType: offerType = value.integer
-    case .offerIdentifier: offerIdentifier = value.string
-    case .offerDiscountType: offerDiscountType = value.string
-    case .offerPeriod: offerPeriod = value.string
-    case .revocationDate: revocationDate = value.date
-    case .revocationReason: revocationReason = value.integer
-    case .revocationType: revocationType = value.string
-    case .revocationPercentage: revocationPercentage = value.integer
-    default: break
-    }
-  }
-
-  private static func commitment(_ object: JSONElement) -> Commitment? {
-    guard let period = object["billingPeriodNumber"]?.integer,
-      let periods = object["totalBillingPeriods"]?.integer
-    else { return nil }
-    return Commitment(
-      billingPeriodNumber: period, totalBillingPeriods: periods,
-      commitmentExpiresDate: object["commitmentExpiresDate"]?.date)
+    try visitor.date("expiresDate", &expiresDate, from: purchaseDate, as: .end)
+    try visitor.number("signedDate", &signedDate, as: .date, from: purchaseDate)
+    try visitor.text("originalTransactionId", &originalTransactionId, as: .identifier)
+    try visitor.text("previousOriginalTransactionId", &previousOriginalTransactionId)
+    try visitor.text("webOrderLineItemId", &webOrderLineItemId)
+    try visitor.text("appTransactionId", &appTransactionId)
+    try visitor.text("appAccountToken", &appAccountToken, as: .filled)
+    try visitor.text("productId", &productId)
+    try visitor.text("subscriptionGroupIdentifier", &subscriptionGroupIdentifier)
+    try visitor.text("type", &type)
+    try visitor.text("inAppOwnershipType", &inAppOwnershipType)
+    try visitor.text("transactionReason", &transactionReason)
+    try visitor.text("billingPlanType", &billingPlanType)
+    try visitor.flag("isUpgraded", &isUpgraded)
+    try visitor.number("quantity", &quantity)
+    try visitor.number("price", &price)
+    try visitor.text("currency", &currency)
+    try visitor.text("storefront", &storefront)
+    try visitor.number("offerType", &offerType)
+    try visitor.text("offerIdentifier", &offerIdentifier)
+    try visitor.text("offerDiscountType", &offerDiscountType)
+    try visitor.text("offerPeriod", &offerPeriod)
+    try visitor.date("revocationDate", &revocationDate, from: purchaseDate)
+    try visitor.number("revocationReason", &revocationReason)
+    try visitor.text("revocationType", &revocationType)
+    try visitor.number("revocationPercentage", &revocationPercentage)
+    try visitor.object("commitmentInfo", &commitment)
   }
 }
 
-extension Transaction {
-  /// Whether both say the same, whenever they were signed. Compares bytes: `String` calls two
-  /// encodings of one accented letter equal.
-  public func saysTheSame(as other: Transaction) -> Bool {
-    numbers == other.numbers && isUpgraded == other.isUpgraded && commitment == other.commitment
-      && texts.elementsEqual(other.texts) { one, other in
-        guard let one, let other else { return one == nil && other == nil }
-        return ByteSearch.areEqual(one, other)
-      }
-  }
-
-  private var numbers: [Int64?] {
-    [
-      purchaseDate, expiresDate, quantity, price, offerType, revocationDate, revocationReason,
-      revocationPercentage,
-    ]
-  }
-
-  private var texts: [String?] {
-    [
-      transactionId, originalTransactionId, previousOriginalTransactionId, webOrderLineItemId,
-      appTransactionId, appAccountToken, productId, subscriptionGroupIdentifier, type,
-      inAppOwnershipType, transactionReason, currency, storefront, offerIdentifier,
-      offerDiscountType, offerPeriod, revocationType, billingPlanType,
-    ]
+extension Transaction.Commitment: Payload {
+  @inlinable public mutating func visit<Visitor: PayloadVisitor>(
+    _ visitor: inout Visitor
+  ) throws(Visitor.Failure) {
+    try visitor.number("billingPeriodNumber", &billingPeriodNumber)
+    try visitor.number("totalBillingPeriods", &totalBillingPeriods)
+    try visitor.date("commitmentExpiresDate", &commitmentExpiresDate, from: 0)
   }
 }
 

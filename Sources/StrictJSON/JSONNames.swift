@@ -8,6 +8,9 @@ public struct JSONNames: Sendable {
   private let slots: [UInt8]
   private static let empty = UInt8.max
 
+  /// How many names there are.
+  public var count: Int { keys.count }
+
   /// - Parameter names: at most 100 different names. Members are reported by the index here.
   public init(_ names: [String]) {
     precondition(names.count <= 100, "at most 100 names")

@@ -57,16 +57,21 @@ import Testing
     #expect(receipt.otherAttributes.map(\.type) == [4, 5, 9999])
     #expect(receipt.otherAttributes.last.map { Array($0.value) } == [1, 2, 3])
     let read = try #require(receipt.records.first)
-    #expect(read.quantity == 1)
-    #expect(read.productId == "pro.monthly")
-    #expect(read.transactionId == "1001" && read.originalTransactionId == "1000")
-    #expect(read.purchaseDate == Self.createdAt - Self.month)
-    #expect(read.originalPurchaseDate == read.purchaseDate)
-    #expect(read.expiresDate == Self.createdAt)
-    #expect(read.cancellationDate == Self.createdAt + 1000)
-    #expect(read.webOrderLineItemId == 9_000_000_001)
-    #expect(read.isInIntroOffer == true)
-    #expect(read.kind == 3 && read.isTrial == true && read.promotionalOfferId == "spring")
+    let values = ReceiptField.all.map { field in
+      read.value(of: field).map { "\(field.name) \($0)" } ?? "no \(field.name)"
+    }
+    #expect(
+      values == [
+        "quantity number(1)", "product_id text(\"pro.monthly\")", "transaction_id text(\"1001\")",
+        "original_transaction_id text(\"1000\")",
+        "purchase_date_ms number(\(Self.createdAt - Self.month))",
+        "original_purchase_date_ms number(\(Self.createdAt - Self.month))",
+        "expires_date_ms number(\(Self.createdAt))",
+        "cancellation_date_ms number(\(Self.createdAt + 1000))",
+        "web_order_line_item_id number(9000000001)", "product_kind number(3)",
+        "is_trial_period flag(true)", "is_in_intro_offer_period flag(true)",
+        "promotional_offer_id text(\"spring\")",
+      ])
     #expect(read.otherAttributes.isEmpty)
   }
 
@@ -127,7 +132,8 @@ import Testing
         (1713, [9]), (1721, DERWriter.integer([1])),
       ].flatMap { Self.attribute($0, $1) })
     let read = try AppReceipt(Self.set(Self.usual + [(17, record)])[...]).records[0]
-    #expect(read.kind == nil && read.isTrial == nil && read.promotionalOfferId == nil)
+    let found = ReceiptField.all.filter { read.value(of: $0) != nil }.map(\.name)
+    #expect(found == ["transaction_id", "original_transaction_id", "purchase_date_ms"])
   }
 
   @Test func `records become transactions of their streams, as V1 lists them`() throws {

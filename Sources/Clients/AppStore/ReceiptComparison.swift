@@ -59,19 +59,16 @@ public struct ReceiptComparison: Sendable {
   }
 
   private static func fields(_ record: AppReceipt.Record) -> Fields {
-    [
-      ("transaction_id", record.transactionId),
-      ("original_transaction_id", record.originalTransactionId),
-      ("product_id", record.productId), ("quantity", record.quantity.map { String($0) }),
-      ("purchase_date_ms", String(record.purchaseDate)),
-      ("original_purchase_date_ms", record.originalPurchaseDate.map { String($0) }),
-      ("expires_date_ms", record.expiresDate.map { String($0) }),
-      ("cancellation_date_ms", record.cancellationDate.map { String($0) }),
-      ("web_order_line_item_id", record.webOrderLineItemId.map { String($0) }),
-      ("is_trial_period", record.isTrial.map { $0 ? "true" : "false" }),
-      ("is_in_intro_offer_period", record.isInIntroOffer.map { $0 ? "true" : "false" }),
-      ("promotional_offer_id", record.promotionalOfferId),
-    ]
+    ReceiptField.all.filter { $0.name != ReceiptField.productKind.name }.map { field in
+      let value: String? =
+        switch record.value(of: field) {
+        case .text(let text): text
+        case .number(let number): String(number)
+        case .flag(let flag): flag ? "true" : "false"
+        case nil: nil
+        }
+      return (field.name, value)
+    }
   }
 
   private mutating func compare(_ id: String?, _ fields: Fields, _ other: JSONElement?) {

@@ -11,11 +11,50 @@ struct StateDamage: Error {}
 ///
 /// Every member throws `StateDamage` if a reader finds that the bytes are not an encoded state. A
 /// writer never throws.
-protocol StateCoder {
+protocol StateCoder: PayloadVisitor where Failure == StateDamage {
   mutating func integer(_ value: inout Int64) throws(StateDamage)
   mutating func flag(_ value: inout Bool) throws(StateDamage)
   mutating func text(_ value: inout String) throws(StateDamage)
   mutating func uuid(_ value: inout NotificationUUID) throws(StateDamage)
+}
+
+/// The members of Apple's payloads. One that every payload has needs no flag for its presence.
+extension StateCoder {
+  mutating func text(
+    _ member: PayloadMember, _ value: inout String?
+  ) throws(StateDamage) {
+    guard member.isRequired, var text = value.take() else { return try string(&value) }
+    try self.text(&text)
+    value = text
+  }
+
+  mutating func number(
+    _ member: PayloadMember, _ value: inout Int64?
+  ) throws(StateDamage) {
+    guard member.isRequired, var number = value else {
+      return try optional(&value, from: member.base)
+    }
+    try integer(&number, from: member.base)
+    value = number
+  }
+
+  mutating func flag(_ member: PayloadMember, _ value: inout Bool?) throws(StateDamage) {
+    guard member.isRequired, var flag = value else {
+      return try part(&value, false) { (flag, coder) throws(StateDamage) in
+        try coder.flag(&flag)
+      }
+    }
+    try self.flag(&flag)
+    value = flag
+  }
+
+  mutating func object<Object: Payload>(
+    _ name: String, _ value: inout Object?
+  ) throws(StateDamage) {
+    try part(&value, Object()) { (object, coder) throws(StateDamage) in
+      try object.visit(&coder)
+    }
+  }
 }
 
 extension StateCoder {
@@ -73,6 +112,8 @@ extension StateCoder {
 
 /// Encodes members in the order in which they are visited.
 struct StateWriter: StateCoder {
+  typealias Failure = StateDamage
+
   private(set) var bytes: [UInt8] = []
 
   init() { bytes.reserveCapacity(2048) }
@@ -107,6 +148,8 @@ struct StateWriter: StateCoder {
 
 /// Fills members from an encoding. Any bytes are safe to read: it never reads past the end.
 struct StateReader: StateCoder {
+  typealias Failure = StateDamage
+
   private let bytes: [UInt8]
   /// The next byte.
   private var offset = 0

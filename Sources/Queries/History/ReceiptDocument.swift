@@ -4,8 +4,8 @@ import SignedData
 public import StrictJSON
 
 /// A receipt as JSON, with the names that Apple's `verifyReceipt` gives to its fields
-/// (developer.apple.com/documentation/appstorereceipts/responsebody). `product_kind`, attribute
-/// 1707, has no name there. Times are milliseconds since 1970 UTC.
+/// (developer.apple.com/documentation/appstorereceipts/responsebody), and those of `ReceiptField`.
+/// Times are milliseconds since 1970 UTC.
 public enum ReceiptDocument {
   /// - Parameter only: the original transaction id whose records are listed; nil for all.
   public static func json(
@@ -35,21 +35,18 @@ public enum ReceiptDocument {
   }
 
   private static func json(_ record: AppReceipt.Record) -> JSONValue {
-    .object([
-      ("quantity", .optional(record.quantity)), ("product_id", .optional(record.productId)),
-      ("transaction_id", .string(record.transactionId)),
-      ("original_transaction_id", .string(record.originalTransactionId)),
-      ("purchase_date_ms", .integer(record.purchaseDate)),
-      ("original_purchase_date_ms", .optional(record.originalPurchaseDate)),
-      ("expires_date_ms", .optional(record.expiresDate)),
-      ("cancellation_date_ms", .optional(record.cancellationDate)),
-      ("web_order_line_item_id", .optional(record.webOrderLineItemId)),
-      ("product_kind", .optional(record.kind)),
-      ("is_trial_period", record.isTrial.map { .boolean($0) } ?? .null),
-      ("is_in_intro_offer_period", record.isInIntroOffer.map { .boolean($0) } ?? .null),
-      ("promotional_offer_id", .optional(record.promotionalOfferId)),
-      ("other_attributes", other(record.otherAttributes)),
-    ])
+    .object(
+      ReceiptField.all.map { ($0.name, json(record.value(of: $0))) }
+        + [("other_attributes", other(record.otherAttributes))])
+  }
+
+  private static func json(_ value: ReceiptValue?) -> JSONValue {
+    switch value {
+    case .text(let text): .string(text)
+    case .number(let number): .integer(number)
+    case .flag(let flag): .boolean(flag)
+    case nil: .null
+    }
   }
 
   /// The bytes that are shown of a longer value.
