@@ -19,7 +19,11 @@ import Testing
     let journal: Journal
     private let receiver: Receiver
 
-    init(_ state: @escaping (StreamKey, Int64) -> StreamState?) throws {
+    /// What rows say of every stream, and as of which event: of the newest if that is nil.
+    private let state: StreamState
+    private let seq: Int64?
+
+    init(_ state: StreamState, asOf seq: Int64? = nil) throws {
       scratch = try Scratch()
       let configuration = try TestLedger.configuration(in: scratch)
       let folder = DataFolder(path: configuration.data)
@@ -27,13 +31,16 @@ import Testing
       lock = try folder.lock()
       journal = try Journal.open(
         folder, lock: lock, now: 0, decodingWith: { try? JournaledNotification.foldEvent($0) })
-      journal.foldedState = state
       receiver = try Receiver(configuration)
+      (self.state, self.seq) = (state, seq)
     }
 
     /// Appends a batch.
     func append(_ facts: [Fact]) throws -> [Outcome] {
-      try journal.append(facts.map { try $0.received(by: receiver).submission })
+      let batch = try facts.map { try $0.received(by: receiver).submission }
+      var known = RowStates(seq: seq ?? journal.head.seq)
+      for case .event(let event) in batch { event.streamKey.map { known.states[$0] = state } }
+      return try journal.append(batch, knowing: known)
     }
   }
 
@@ -51,19 +58,19 @@ import Testing
 
   @Test func `a row that says more than the journal keeps no evidence out`() throws {
     let known = try Self.state([.transaction(on: 0), .renewal(on: 0)])
-    let journal = try JudgingJournal { _, _ in known }
+    let journal = try JudgingJournal(known)
     #expect(try journal.append([.transaction(on: 1)]).map(\.isJournaled) == [true])
     #expect(try journal.append([.transaction(on: 2)]) == [.held(isNew: true)])
   }
 
   @Test func `a row that says less than the journal repeats evidence at most`() throws {
-    let journal = try JudgingJournal { _, _ in StreamState() }
+    let journal = try JudgingJournal(StreamState())
     let facts: [Fact] = [.transaction(on: 1), .renewal(on: 1), .transaction(on: 2)]
     #expect(try facts.map { try journal.append([$0])[0].isJournaled } == [true, true, true])
   }
 
   @Test func `a row is not asked about a stream that the same batch has changed`() throws {
-    let journal = try JudgingJournal { _, _ in StreamState() }
+    let journal = try JudgingJournal(StreamState())
     let outcomes = try journal.append([
       .notification("SUBSCRIBED", on: 0), .transaction(on: 1), .transaction(on: 2),
     ])
@@ -72,24 +79,18 @@ import Testing
 
   @Test func `only the journal shows the transaction that renewal information needs`() throws {
     let known = try Self.state([.transaction(on: 0)])
-    let journal = try JudgingJournal { _, _ in known }
+    let journal = try JudgingJournal(known)
     #expect(try journal.append([.renewal(on: 1)]) == [.refused(.notAdmitted("no_transaction"))])
     #expect(
       try journal.append([.transaction(on: 1), .renewal(on: 1)]).map(\.isJournaled)
         == [true, true])
   }
 
-  @Test func `a row is asked as of the events before the batch`() throws {
-    let asked = Asked()
-    let journal = try JudgingJournal { _, seq in
-      asked.seqs.append(seq)
-      return nil
-    }
-    for day in 1...3 { _ = try journal.append([.transaction(on: day)]) }
-    #expect(asked.seqs == [0, 1, 1])
+  @Test func `what rows say as of an earlier event is not used`() throws {
+    let journal = try JudgingJournal(StreamState(), asOf: 0)
+    let outcomes = try (1...3).map { try journal.append([.transaction(on: $0)])[0] }
+    #expect(outcomes.map(\.isJournaled) == [true, false, false])
   }
-
-  private final class Asked { var seqs: [Int64] = [] }
 }
 
 extension Outcome {

@@ -243,9 +243,10 @@ import Testing
     #expect(ledger.admit(kept[0].id, at: Fact.time(3)) == .quarantined("receipt_of_another_app"))
     #expect(try ledger.verify().findings.isEmpty)
     // What a former build journaled is a finding.
-    let root = try JSONDocument(parsing: Self.body(try SharedAuthority.receipt(app))).root
+    let former = try Self.body(SharedAuthority.receipt(app))
+    let stream = try V1Notification(JSONDocument(parsing: former).root).originalTransactionId
     let receipt = V1Receipt(
-      in: root, try V1Notification(root), try ReceiptProof(ledger.configuration.trustRoots), at: 0)
+      in: former, of: stream, try ReceiptProof(ledger.configuration.trustRoots), at: 0)
     #expect(
       receipt?.findings == ["the receipt in it is not proven: receipt_of_another_app"])
   }

@@ -231,9 +231,12 @@ import Testing
     ("UPDATE statement SET seq = 1 WHERE seq = 3", "statement 1 is of no statement"),
     ("UPDATE account SET name = 'somebody else'", "account 1 was changed"),
     ("UPDATE account SET key = zeroblob(32)", "account 1 was changed"),
-    ("UPDATE event SET source = 'grant' WHERE seq = 3", "is not a statement of the ledger's owner"),
-    ("UPDATE event SET signed_date_ms = 5 WHERE seq = 3", "a column differs from the body"),
-    ("UPDATE event SET stream_id = 2 WHERE seq = 3", "a column differs from the body"),
+    ("UPDATE event SET source = 'grant' WHERE seq = 3", "the body is not of the source grant"),
+    (
+      "UPDATE event SET signed_date_ms = 5 WHERE seq = 3",
+      "column signed_date_ms differs from the body"
+    ),
+    ("UPDATE event SET stream_id = 2 WHERE seq = 3", "differs from the body"),
   ]) func `verify finds a changed statement`(sql: String, finding: String) throws {
     let ledger = try Self.ledger(customers: 2)
     #expect(Self.say(Self.claim, to: ledger) == .accepted(seq: 3))

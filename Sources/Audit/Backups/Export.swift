@@ -85,7 +85,7 @@ public enum Export {
   private static func line(_ held: HeldEvidence) -> [UInt8] {
     guard let stream = held.stream else { return [] }
     let body =
-      held.source == .receipt
+      held.source.form == .receipt
       ? ReceiptLine.body(
         held.body, stream.originalTransactionId, stream.bundleId, stream.environment
       ).bytes
@@ -109,7 +109,8 @@ public enum Export {
       var next = first.seq
       let run = rest.prefix { event in
         defer { next += 1 }
-        return event.seq == next && event.source == .receipt && event.bodySHA256 == first.bodySHA256
+        return event.seq == next && event.source.form == .receipt
+          && event.bodySHA256 == first.bodySHA256
           && event.receivedAt == first.receivedAt && arrivals[event.seq] == arrivals[first.seq]
       }
       lines += EventLine.of(

@@ -129,12 +129,11 @@ enum Bundle {
   static func entitlement(
     _ key: StreamKey, _ events: [StoredEvent], _ question: BundleQuestion, by fold: Fold
   ) -> JSONValue {
-    var state = StreamState()
+    var stream = StreamFolding()
     for event in events where event.signedDate <= question.asOf ?? .max {
-      if let step = try? JournaledNotification.foldEvent(JournaledPayload(event)) {
-        state.evolve(step)
-      }
+      stream.fold(JournaledPayload(event))
     }
+    let state = stream.state
     let row = EntitlementRow(state, by: fold)
     guard
       let entitlement = row.entitlement(at: question.time, durations: question.durations)

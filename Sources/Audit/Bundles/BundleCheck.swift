@@ -40,7 +40,7 @@ public final class BundleCheck {
   public static func run(
     _ path: String, roots: TrustRoots, keyFile: String?, known: [Anchor]
   ) throws(LedgerError) -> BundleReport {
-    let proof = try NotificationProof(roots)
+    let proof = try EventProof(try NotificationProof(roots))
     let check = BundleCheck(proof, try keyFile.map(publicKey), known)
     do throws(LedgerError) {
       try check.read(path)
@@ -54,7 +54,7 @@ public final class BundleCheck {
     try AnchorKey.publicKey(inFile: path)
   }
 
-  private init(_ proof: NotificationProof, _ publicKey: Ed25519PublicKey?, _ known: [Anchor]) {
+  private init(_ proof: EventProof, _ publicKey: Ed25519PublicKey?, _ known: [Anchor]) {
     reader = BundleEventReader(proof)
     expectedKey = publicKey
     self.known = known
@@ -158,7 +158,7 @@ public final class BundleCheck {
       guard let event = try reader.event(link, body, hash, of: key) else {
         return report.find(5, link.seq, "the body is not what its line says")
       }
-      if link.source == .v1 || link.source.isOwners { report.unsigned += 1 }
+      if !link.source.isSigned { report.unsigned += 1 }
       events.append(event)
     } catch {
       report.find(3, link.seq, "is not proven: \(error.code)")

@@ -23,8 +23,7 @@ final class ChainCheck {
   private let readsBodies: Bool
   /// Nil if signatures are not to be checked.
   private let proof: NotificationProof?
-  /// Proves as `proof` does; without signatures to check, it only reads.
-  private let receipts: ReceiptProof
+  private let bodies: EventProof
   private let findings: FindingCollector
   private let bodyHash = BodyHash()
   /// Findings of the current batch. They are dropped if it cannot be read to its end, because the
@@ -51,11 +50,7 @@ final class ChainCheck {
       (readsBodies, acceptsFaulty) = (true, false)
       proof = try NotificationProof(roots)
     }
-    if let proof {
-      receipts = proof.receipts
-    } else {
-      receipts = try ReceiptProof(nil)
-    }
+    bodies = try EventProof(proof)
   }
 
   /// Checks the batches of the whole journal until none is left.
@@ -130,7 +125,7 @@ final class ChainCheck {
       }
       lastReceivedAt = event.receivedAt
       check(raw)
-      if readsBodies, event.source == .renewal { renewals.append(event) }
+      if readsBodies, event.source.isSigned, !event.source.namesApp { renewals.append(event) }
       previous = event.hash
       expected = event.seq + 1
       return true
@@ -159,101 +154,40 @@ final class ChainCheck {
           : "the body was changed or cannot be read")
     }
     guard readsBodies else { return }
-    guard event.source != .v1 else { return checkV1(event) }
-    guard !event.source.isOwners else { return checkStatement(event) }
     do throws(Refusal) {
-      guard let notification = try decode(event, proven) else {
-        return add(3, event.seq, "the payload is not JSON")
-      }
-      if let column = event.columnDiffering(from: notification) {
+      let envelope = try bodies.envelope(
+        of: event.body, filed: event.envelope, isFormer: event.seq < v1FiledFrom, known: proven)
+      if let column = event.envelope.columnDiffering(from: envelope) {
         add(5, event.seq, "column \(column) differs from the body")
       } else if proof != nil, faulty.unproven.contains(event.seq) {
         add(7, event.seq, "is proven and marked as unproven; start the daemon again")
       }
     } catch {
-      add(3, event.seq, "is not proven: \(error.code)")
+      add(
+        3, event.seq,
+        event.source.isSigned
+          ? "is not proven: \(error.code)" : "the body is not of the source \(event.source)")
     }
+    note(event)
   }
 
-  /// Proves the body; nil if signatures are not to be checked, or if it is not proven. `decode`
-  /// proves it again for the reason, once the body is known to match its hash.
+  /// Proves the body of a JWS; nil if signatures are not to be checked, or if it is not proven.
+  /// `EventProof` proves it again for the reason, once the body is known to match its hash.
   private func prove(_ raw: RawEvent) -> NotificationProof.ProvenJWS? {
-    guard let proof, raw.isBodyReadable, raw.event.source != .v1, !raw.event.source.isOwners,
-      raw.event.source != .receipt
-    else { return nil }
+    guard let proof, raw.isBodyReadable, raw.event.source.form == .jws else { return nil }
     return try? proof.prove(raw.event.body[...], at: raw.event.receivedAt)
   }
 
-  /// Decodes the body, proven or not as the depth asks; nil if the payload is not JSON.
-  private func decode(
-    _ event: StoredEvent, _ known: NotificationProof.ProvenJWS?
-  ) throws(Refusal) -> DecodedNotification? {
-    if event.source == .receipt {
-      return try receipts.notification(
-        event.body, of: event.originalTransactionId, at: event.receivedAt)
+  /// What is checked beside the columns: what the receipt in a V1 body proves, and, with the whole
+  /// batch, that a statement is found by whom it is about.
+  private func note(_ event: StoredEvent) {
+    if event.source.isOwners, let statement = OwnerStatement(body: event.body) {
+      statements.append((event.seq, statement.mac))
     }
-    guard let proof else {
-      return try JournaledNotification.decode(signedPayload: event.body[...], of: event.source)
-    }
-    let proven: NotificationProof.ProvenJWS
-    if let known {
-      proven = known
-    } else {
-      proven = try proof.prove(event.body[...], at: event.receivedAt)
-    }
-    guard proven.document != nil else { return nil }
-    return try proof.notification(in: proven, of: event.source, at: event.receivedAt).decoded
-  }
-
-  /// A V1 event was authentic by a secret that is not stored. What can be checked again is that the
-  /// columns and the derived uuid follow from the body, and what the receipt in it proves.
-  private func checkV1(_ event: StoredEvent) {
-    guard let root = try? JSONDocument(parsing: event.body).root,
-      let notification = try? v1(root, event)
-    else { return add(5, event.seq, "the body is not a V1 notification") }
-    let body = V1Body(root)
-    let isSame =
-      body.bytes == event.body && body.uuid == event.notificationUUID
-      && notification.environment == event.environment
-      && ByteSearch.areEqual(notification.notificationType, event.notificationType)
-      && event.subtype == nil
-      && ByteSearch.areEqual(notification.bundleId ?? event.bundleId, event.bundleId)
-      && ByteSearch.areEqual(notification.originalTransactionId, event.originalTransactionId)
-      && notification.evidenceDate == event.signedDate
-    if !isSame { add(5, event.seq, "a column differs from the body") }
-    guard proof != nil else { return }
-    let receipt = V1Receipt(in: root, notification, receipts, at: event.receivedAt)
+    guard event.source.form == .v1, proof != nil else { return }
+    let receipt = V1Receipt(
+      in: event.body, of: event.originalTransactionId, bodies.receipts, at: event.receivedAt)
     for finding in receipt?.findings ?? [] { add(3, event.seq, finding) }
-  }
-
-  /// A former build filed a body that does not name its stream by another rule, and there it stays.
-  private func v1(
-    _ root: JSONElement, _ event: StoredEvent
-  ) throws(PayloadFault) -> V1Notification {
-    let notification = try V1Notification(root)
-    let (filed, former) = (event.originalTransactionId, notification.formerOriginalTransactionId)
-    guard !ByteSearch.areEqual(notification.originalTransactionId, filed),
-      ByteSearch.areEqual(former, filed), event.seq < v1FiledFrom
-    else { return notification }
-    return try V1Notification(root, of: filed)
-  }
-
-  /// A statement of the owner: what can be checked is that the columns follow from the body, and
-  /// that the statement is found by whom and what it is about.
-  private func checkStatement(_ event: StoredEvent) {
-    guard let statement = OwnerStatement(body: event.body), statement.source == event.source else {
-      return add(3, event.seq, "the body is not a statement of the ledger's owner")
-    }
-    let isSame =
-      NotificationUUID(statement) == event.notificationUUID
-      && statement.environment == event.environment
-      && ByteSearch.areEqual(statement.bundleId, event.bundleId)
-      && ByteSearch.areEqual(statement.notificationType, event.notificationType)
-      && event.subtype == nil
-      && ByteSearch.areEqual(statement.originalTransactionId, event.originalTransactionId)
-      && statement.at == event.signedDate
-    if !isSame { add(5, event.seq, "a column differs from the body") }
-    statements.append((event.seq, statement.mac))
   }
 }
 

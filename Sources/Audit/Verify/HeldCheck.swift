@@ -10,7 +10,9 @@ enum HeldCheck {
   static func run(
     _ journal: JournalReader, _ configuration: Configuration, _ findings: FindingCollector
   ) throws(LedgerError) {
-    guard let proof = try? NotificationProof(configuration.trustRoots) else { return }
+    guard let proof = try? EventProof(try NotificationProof(configuration.trustRoots)) else {
+      return
+    }
     var last: Int64 = 0
     while true {
       let batch = try journal.heldEvidence(after: last, limit: 200)
@@ -23,12 +25,9 @@ enum HeldCheck {
           continue
         }
         do throws(Refusal) {
-          let body = try proof.decoded(
-            item.body, of: item.source, about: item.stream?.originalTransactionId,
-            at: item.receivedAt)
-          if let column = item.columnDiffering(from: body) {
+          if let column = try proof.columnDiffering(item) {
             findings.add(5, nil, "held evidence \(item.id): column \(column) differs from the body")
-          } else if item.source == .renewal {
+          } else if !item.source.namesApp {
             renewals.append(item)
           }
         } catch {

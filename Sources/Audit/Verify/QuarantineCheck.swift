@@ -36,9 +36,9 @@ enum QuarantineCheck {
         for column in differing {
           findings.add(5, nil, "quarantine \(item.id): column \(column) differs from the body")
         }
-        guard let proof, item.source != .v1 else { continue }
+        guard let proof, item.source.isSigned else { continue }
         do throws(Refusal) {
-          if item.source == .receipt {
+          if item.source.form == .receipt {
             _ = try proof.receipts.prove(item.body, at: item.receivedAt)
           } else {
             _ = try proof.prove(item.body[...], at: item.receivedAt)

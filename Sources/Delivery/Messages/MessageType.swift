@@ -11,17 +11,10 @@ enum MessageType {
   static let test = "subledger.test"
 
   static func of(_ event: MessageEvent) -> String {
-    switch event.source {
-    case .transaction: "app_store.transaction_info"
-    case .renewal: "app_store.renewal_info"
-    case .receipt: "app_store.receipt"
-    case .account, .grant: "subledger." + owners(event.notificationType)
-    default:
-      // Types that Apple adds flow by themselves.
-      "app_store."
-        + [event.notificationType, event.subtype].compactMap { $0?.lowercased() }
-        .joined(separator: ".")
-    }
+    if event.source.isOwners { return "subledger." + owners(event.notificationType) }
+    // Types that Apple adds flow by themselves.
+    let names = [event.notificationType, event.subtype].compactMap { $0?.lowercased() }
+    return "app_store." + names.joined(separator: ".")
   }
 
   private static func owners(_ type: String) -> String {

@@ -17,7 +17,7 @@ final class TailProof {
   /// - Throws: `LedgerError` if a trust root is not a certificate.
   init(_ roots: TrustRoots) throws(LedgerError) {
     self.roots = roots
-    own = EventProof(try NotificationProof(roots))
+    own = try EventProof(try NotificationProof(roots))
   }
 
   var followed: FollowedProof {
@@ -32,8 +32,8 @@ final class TailProof {
         let roots = roots
         // Without the thread the others do its part.
         let thread = try? Thread.start("proof \(number)") {
-          guard let proof = try? NotificationProof(roots) else { return }
-          work.run(EventProof(proof))
+          guard let proof = try? EventProof(try NotificationProof(roots)) else { return }
+          work.run(proof)
         }
         if let thread { threads.append(thread) }
       }

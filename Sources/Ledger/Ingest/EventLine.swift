@@ -18,7 +18,8 @@ package enum EventLine {
     let member = arrival.map { "\"arrival\":\"\($0.rawValue)\"," } ?? ""
     var line = Array("{\(position),\(member)\"hash\":\"\(hash)\",\"body\":".utf8)
     line.reserveCapacity(line.count + event.body.count + 32)
-    if event.source == .receipt {
+    switch event.source.form {
+    case .receipt:
       let members = ReceiptLine.members(run ?? [event])
       // The first of them is `body`, whose name is written already.
       line += members[0].1.bytes
@@ -26,11 +27,10 @@ package enum EventLine {
         line += ",\"\(name)\":".utf8
         line += value.bytes
       }
-    } else if event.source == .v1 || event.source.isOwners {
-      line += event.body
-    } else if event.source.isEvidence {
+    case .v1, .statement: line += event.body
+    case .jws where event.source.isEvidence:
       line += evidence(event.body, event.source, event.bundleId, event.environment)
-    } else {
+    case .jws, nil:
       // A compact JWS has no character that JSON would escape.
       line += "{\"signedPayload\":\"".utf8
       line += event.body

@@ -49,12 +49,12 @@ extension QuarantineClaims {
 
   /// Reads the body of a row; nil if it is not a body of the row's source.
   private init?(_ item: StoredQuarantine) {
-    if item.source == .v1 {
+    if item.source.form == .v1 {
       guard let root = try? JSONDocument(parsing: item.body).root, root.kind == .object else {
         return nil
       }
       self.init(v1: root, V1Body(root))
-    } else if item.source == .receipt {
+    } else if item.source.form == .receipt {
       guard let message = try? SignedMessage(parsing: item.body) else { return nil }
       self.init(receipt: try? AppReceipt(message.content))
     } else if item.reason == "conflict" {
@@ -80,7 +80,7 @@ extension QuarantineClaims {
     from item: StoredQuarantine, originalTransactionId: String?, isNamed: Bool
   ) -> [String] {
     guard let read = Self(item) else { return ["source"] }
-    let isV1 = item.source == .v1
+    let isV1 = item.source.form == .v1
     let columns: [(String, Bool)] = [
       ("source", [.v2, .v1, .receipt].contains(item.source)),
       (
@@ -158,11 +158,11 @@ enum QuarantinedStream {
 
   /// Reads a body from quarantine.
   static func of(_ item: StoredQuarantine) -> String? {
-    if item.source == .receipt {
+    if item.source.form == .receipt {
       let message = try? SignedMessage(parsing: item.body)
       return receipt(message.flatMap { try? AppReceipt($0.content) })
     }
-    guard item.source != .v1 else {
+    guard item.source.form != .v1 else {
       return (try? JSONDocument(parsing: item.body)).flatMap { v1($0.root) }
     }
     guard let jws = try? CompactJWS(parsing: item.body[...]) else { return nil }

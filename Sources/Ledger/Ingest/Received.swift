@@ -28,7 +28,7 @@ extension Receiver {
       stream = event.streamKey
       refusal = nil
       let known = event.source == .v1 ? NotificationTypes.v1 : NotificationTypes.v2
-      isUnknownType = !event.source.isEvidence && !known.contains(event.notificationType)
+      isUnknownType = event.source.isNotification && !known.contains(event.notificationType)
       isAheadOfClock = event.signedDate > now.advanced(orBoundBy: Ledger.clockTolerance)
     }
 
@@ -66,7 +66,7 @@ extension Receiver {
     /// Whether an app handed it over and is answered with the row.
     var isSubmitted: Bool {
       guard case .event(let event) = submission else { return false }
-      return event.arrival == .submitted && event.source != .receipt
+      return event.arrival == .submitted && event.source.form != .receipt
     }
 
     /// What the fold reads of the event once it is journaled at `seq`; nil if it has no stream.

@@ -75,7 +75,7 @@ public final class Receiver {
 
   /// Receives the body of a quarantined notification again. A receipt has several parts.
   func readmit(_ item: StoredQuarantine, at now: Int64) throws(Refusal) -> [Received] {
-    switch item.source {
+    switch item.source.form {
     case .v1: [try receive(v1Canonical: item.body, of: item.bundleId, at: now)]
     case .receipt: try receive(receipt: item.body, at: now).parts
     default: [try receive(signedPayload: item.body[...], at: now)]
@@ -134,7 +134,7 @@ public final class Receiver {
   ) throws(Refusal) -> Received {
     let proven = try proof.prove(jws, at: now)
     let notification = try proof.notification(in: proven, of: source, at: now)
-    if source == .renewal, let root = proven.document?.root, Self.isTransaction(root) {
+    if !source.namesApp, let root = proven.document?.root, Self.isTransaction(root) {
       throw .notAdmitted("payload_shape")
     }
     let named = notification.decoded.bundleId
@@ -171,7 +171,6 @@ public final class Receiver {
     _ notification: ProvenNotification, of bundleId: String, at now: Int64,
     _ preservesReceivedAt: Bool
   ) -> Received {
-    let decoded = notification.decoded
     let body =
       switch notification.body {
       case .jws(let jws): packer.body(jws)
@@ -179,12 +178,8 @@ public final class Receiver {
       case .receipt(let receipt): NewEvent.Body.receipt(receipt)
       }
     var event = NewEvent(
-      envelope: EventEnvelope(
-        notificationUUID: decoded.notificationUUID, source: decoded.source,
-        environment: decoded.environment, bundleId: bundleId,
-        notificationType: decoded.notificationType, subtype: decoded.subtype,
-        originalTransactionId: decoded.originalTransactionId, signedDate: decoded.signedDate,
-        receivedAt: now), preservesReceivedAt: preservesReceivedAt, body: body,
+      envelope: notification.decoded.envelope(of: bundleId, receivedAt: now),
+      preservesReceivedAt: preservesReceivedAt, body: body,
       bodySHA256: notification.bodySHA256)
     event.makeFoldEvent = { notification.decoded.foldEvent(seq: 0) }
     return Received(event, notification, at: now)

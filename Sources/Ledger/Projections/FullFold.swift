@@ -150,21 +150,18 @@ private final class Worker: Sendable {
     _ streams: ClosedRange<Int64>, _ journal: JournalReader, _ packer: StatePacker
   ) throws(LedgerError) -> BuiltStreams {
     var built = BuiltStreams(before: streams.upperBound + 1)
-    var current: (key: StreamKey, state: StreamState, broken: String?)?
+    var current: (key: StreamKey, stream: StreamFolding)?
     func finish() {
-      guard let (key, state, broken) = current else { return }
-      built.rows.append(packer.pack(FoldedStream(key, state, by: journal.fold, broken: broken)))
+      guard let (key, stream) = current else { return }
+      built.rows.append(
+        packer.pack(FoldedStream(key, stream.state, by: journal.fold, broken: stream.broken)))
     }
     try journal.forEachPayload(ofStreams: streams, through: seq) { key, payload in
       if current?.key != key {
         finish()
-        current = (key, StreamState(), nil)
+        current = (key, StreamFolding())
       }
-      if let event = try? JournaledNotification.foldEvent(payload) {
-        current?.state.evolve(event)
-      } else if current?.broken == nil {
-        current?.broken = ProjectionFolder.unreadable(payload.seq)
-      }
+      current?.stream.fold(payload)
       built.events += 1
     }
     finish()

@@ -193,16 +193,9 @@ public final class ProjectionFolder {
   public static func refolded(
     _ key: StreamKey, through seq: Int64, _ journal: JournalReader
   ) throws(LedgerError) -> FoldedStream {
-    var state = StreamState()
-    var broken: String?
-    try journal.forEachPayload(of: key, through: seq) { payload in
-      if let event = try? JournaledNotification.foldEvent(payload) {
-        state.evolve(event)
-      } else {
-        broken = broken ?? unreadable(payload.seq)
-      }
-    }
-    return FoldedStream(key, state, by: journal.fold, broken: broken)
+    var stream = StreamFolding()
+    try journal.forEachPayload(of: key, through: seq) { stream.fold($0) }
+    return FoldedStream(key, stream.state, by: journal.fold, broken: stream.broken)
   }
 
   /// Folds the streams of one original transaction id again, through `projection.foldedThrough`.

@@ -2,7 +2,7 @@ public import AppStore
 public import Entitlements
 import Platform
 import SignedData
-import Store
+package import Store
 import StrictJSON
 
 /// A notification of either version, or a piece of evidence, decoded with what is nested in it: all
@@ -136,6 +136,18 @@ public struct DecodedNotification: Sendable {
 
   /// The type of an event that a receipt made.
   static let receiptType = "RECEIPT"
+
+  /// The columns of its event.
+  ///
+  /// - Parameters:
+  ///   - bundleId: of the app that it was admitted for.
+  ///   - receivedAt: our time, milliseconds since 1970.
+  package func envelope(of bundleId: String, receivedAt: Int64) -> EventEnvelope {
+    EventEnvelope(
+      notificationUUID: notificationUUID, source: source, environment: environment,
+      bundleId: bundleId, notificationType: notificationType, subtype: subtype,
+      originalTransactionId: originalTransactionId, signedDate: signedDate, receivedAt: receivedAt)
+  }
 
   /// What the fold reads of this notification once it is journaled at `seq`.
   public func foldEvent(seq: Int64) -> FoldEvent {

@@ -1,4 +1,4 @@
-public import AppStore
+import AppStore
 import Platform
 import Store
 public import StrictJSON
@@ -26,12 +26,17 @@ public struct V1Receipt: Sendable {
 
   /// Proves the receipt in an authentic body, and compares it with the body.
   ///
-  /// - Parameter now: milliseconds since 1970, for a receipt that claims no date.
+  /// - Parameters:
+  ///   - originalTransactionId: the stream that the body was filed under.
+  ///   - now: milliseconds since 1970, for a receipt that claims no date.
   /// - Returns: nil if the body carries no PKCS#7: receipts of before iOS 7 are none.
   public init?(
-    in root: JSONElement, _ notification: V1Notification, _ receipts: ReceiptProof, at now: Int64
+    in body: [UInt8], of originalTransactionId: String?, _ receipts: ReceiptProof, at now: Int64
   ) {
-    guard let der = Self.receipt(in: root) else { return nil }
+    guard let root = try? JSONDocument(parsing: body).root,
+      let notification = try? V1Notification(root, of: originalTransactionId),
+      let der = Self.receipt(in: root)
+    else { return nil }
     do throws(Refusal) {
       let content = try receipts.body(of: try receipts.prove(der, at: now)).content
       try Self.require(content, of: notification.bundleId, in: notification.environment)

@@ -65,7 +65,6 @@ package final class LedgerWriter {
     let judging = HeldJudging(ledger, journal, clock: clock)
     let projection = ProjectionWriter(ledger, journal, reader)
     try projection.choose()
-    journal.foldedState = { [weak projection] in projection?.state(of: $0, through: $1) }
     return LedgerWriter(
       ledger, lock, journal, reader, projection, housekeeping, judging, copy, onFailure)
   }
@@ -243,7 +242,9 @@ package final class LedgerWriter {
         foldFollowed(through: written.isFollowed ? journal.head.seq : written.followedThrough)
         (outcomes, isFolded) = (written.result, written.isFollowed)
       } else {
-        outcomes = try journal.append(submissions, judgingWhile: judging.turnOfAppend())
+        outcomes = try journal.append(
+          submissions, knowing: projection.states(of: submissions),
+          judgingWhile: judging.turnOfAppend())
       }
     } catch {
       if error.code == .full { ledger.meter.recordDiskFull(batch.count) }
@@ -296,7 +297,9 @@ package final class LedgerWriter {
         outcomes.contains { $0.dependsOnMore(than: confirmed, of: self.journal.position) }
       },
       { (ship) throws(LedgerError) in
-        try self.journal.append(batch, shipping: ship, judgingWhile: self.judging.turnOfAppend())
+        try self.journal.append(
+          batch, knowing: self.projection.states(of: batch), shipping: ship,
+          judgingWhile: self.judging.turnOfAppend())
       })
   }
 

@@ -89,13 +89,15 @@ final class ProjectionWriter {
     }
   }
 
-  /// The state of a stream by its row; nil if it has none, and unless all rows are folded through
-  /// `seq`.
-  func state(of stream: StreamKey, through seq: Int64) -> StreamState? {
-    guard let folder = following, folder.projection.foldedThrough == seq else { return nil }
-    var state: StreamState?
-    attempt { () throws(LedgerError) in state = try folder.state(of: stream) }
-    return state
+  /// What the rows say of the streams that evidence in a batch is about.
+  func states(of batch: [Submission]) -> RowStates {
+    guard let folder = following else { return RowStates() }
+    var known = RowStates(seq: folder.projection.foldedThrough)
+    for case .event(let event) in batch where event.isJudged {
+      guard let stream = event.streamKey, known.states[stream] == nil else { continue }
+      attempt { () throws(LedgerError) in known.states[stream] = try folder.state(of: stream) }
+    }
+    return known
   }
 
   /// Folds events that were appended by other ledgers of the shared journal.

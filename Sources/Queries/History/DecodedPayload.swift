@@ -26,8 +26,8 @@ enum DecodedPayload {
 
   /// The payload of a quarantined body; null if it cannot be parsed.
   static func json(_ item: StoredQuarantine) -> JSONValue {
-    if item.source == .v1 { return v1(item.body) }
-    if item.source == .receipt {
+    if item.source.form == .v1 { return v1(item.body) }
+    if item.source.form == .receipt {
       return ReceiptDocument.receipt(der: item.body).map { ReceiptDocument.json($0) } ?? .null
     }
     return (try? CompactJWS(parsing: item.body[...])).map { v2($0.payload) } ?? .null

@@ -19,16 +19,12 @@ extension LedgerReader {
     guard let key = try Self.only(keys) else { return nil }
     let events = try journal.events(
       of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
-    var state = StreamState()
-    for event in events {
-      if let step = try? JournaledNotification.foldEvent(JournaledPayload(event)) {
-        state.evolve(step)
-      }
-    }
-    let row = EntitlementRow(state, by: journal.fold)
+    var stream = StreamFolding()
+    for event in events { stream.fold(JournaledPayload(event)) }
+    let row = EntitlementRow(stream.state, by: journal.fold)
     guard let document = try document(key, row, question, readable()) else { return nil }
     return ExplanationBuilder(
-      document: document, state: state, row: row, events: events, durations: durations,
+      document: document, state: stream.state, row: row, events: events, durations: durations,
       replacements: try replacements(of: key, question)
     ).explanation
   }

@@ -159,11 +159,8 @@ struct HistoryEvolution {
   }
 
   private func receipt(in payload: JournaledPayload, receivedAt: Int64) -> V1Receipt? {
-    guard let receipts, case .json(let body, let id) = payload.content,
-      let root = try? JSONDocument(parsing: body).root,
-      let notification = try? V1Notification(root, of: id)
-    else { return nil }
-    return V1Receipt(in: root, notification, receipts, at: receivedAt)
+    guard let receipts, case .json(let body, let id) = payload.content else { return nil }
+    return V1Receipt(in: body, of: id, receipts, at: receivedAt)
   }
 
   private mutating func show(_ answer: Entitlement?) {

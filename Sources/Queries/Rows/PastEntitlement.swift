@@ -11,34 +11,35 @@ extension LedgerReader {
   /// An event that cannot be folded is left out of a row as of now, as in a projection, where such
   /// a row is marked (promise 9). An answer about the past must not lack an event: it fails.
   func journaledRow(of key: StreamKey, _ question: Question) throws(LedgerError) -> EntitlementRow {
-    let state = try journaledState(of: key, question)
-    var whole = state
+    var stream = try journaledStream(of: key, question)
+    let state = stream.state
     // Another fold decided what is held. Journaling all of it would give the same row.
     if question.through == nil, try !journal.isJudged() {
       let held = try journal.heldPayloads(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
-      for payload in held {
-        if let event = try? JournaledNotification.foldEvent(payload) { whole.evolve(event) }
-      }
+      for payload in held { stream.fold(payload) }
     }
-    var row = EntitlementRow(whole, by: journal.fold)
+    var row = EntitlementRow(stream.state, by: journal.fold)
     (row.eventCount, row.lastEvent) = (state.eventCount, state.lastEvent)
     return row
   }
 
   /// The state of such a row.
   func journaledState(of key: StreamKey, _ question: Question) throws(LedgerError) -> StreamState {
-    var state = StreamState()
+    try journaledStream(of: key, question).state
+  }
+
+  private func journaledStream(
+    of key: StreamKey, _ question: Question
+  ) throws(LedgerError) -> StreamFolding {
+    var stream = StreamFolding()
     try journal.forEachPayload(
       of: key, through: question.through ?? .max, signedThrough: question.asOf ?? .max,
       receivedThrough: question.knownAt ?? .max
-    ) { (payload) throws(LedgerError) in
-      if let event = try? JournaledNotification.foldEvent(payload) {
-        state.evolve(event)
-      } else if question.asOf != nil || question.knownAt != nil {
-        throw .corrupt("the body of seq \(payload.seq)")
-      }
+    ) { stream.fold($0) }
+    if let seq = stream.unreadable, question.asOf != nil || question.knownAt != nil {
+      throw .corrupt("the body of seq \(seq)")
     }
-    return state
+    return stream
   }
 }

@@ -37,13 +37,12 @@ extension Journal {
       new.content, mac: account.mac, environment: new.environment, bundleId: new.bundleId,
       at: max(new.receivedAt, head.receivedAt ?? .min),
       id: Self.id(new.idempotencyKey, account).description, token: new.token)
-    let uuid = NotificationUUID(statement)
-    if let found = try journaled(uuid, connection) {
+    if let found = try journaled(statement.notificationUUID, connection) {
       return found.statement?.saysTheSame(as: statement) == true
         ? .duplicate(seq: found.seq) : .conflict(seq: found.seq)
     }
     if let outcome = try holds(statement, connection) { return outcome }
-    return try appendNew(NewEvent(statement, uuid), connection)
+    return try appendNew(NewEvent(statement), connection)
   }
 
   /// Writes the row by which a statement's event is found.
@@ -128,7 +127,7 @@ extension Journal {
       var grant = statement
       (grant.content, grant.id) = (.grant(entitlement: "", until: nil, reason: nil), id)
       // Of the same app and environment: a token may cover no other.
-      guard let granted = try journaled(NotificationUUID(grant), connection),
+      guard let granted = try journaled(grant.notificationUUID, connection),
         granted.statement?.environment == statement.environment,
         granted.statement?.bundleId == statement.bundleId
       else { return Self.noSuchGrant }
@@ -165,22 +164,28 @@ extension CustomerName {
   }
 }
 
-extension NotificationUUID {
-  /// The UUID of a statement's event: of who is meant, and of the statement's id.
-  public init(_ statement: OwnerStatement) {
-    let text = "\(statement.source.rawValue)\u{0}\(statement.id)\u{0}"
-    self.init(digest: SHA256.hash(Array(text.utf8) + statement.mac))
+extension OwnerStatement {
+  /// The UUID of the statement's event: of who is meant, and of the statement's id.
+  var notificationUUID: NotificationUUID {
+    let text = "\(source.rawValue)\u{0}\(id)\u{0}"
+    return NotificationUUID(digest: SHA256.hash(Array(text.utf8) + mac))
+  }
+
+  /// The columns of the statement's event.
+  ///
+  /// - Parameter receivedAt: our time, milliseconds since 1970; nil: when it was said.
+  public func envelope(receivedAt: Int64? = nil) -> EventEnvelope {
+    EventEnvelope(
+      notificationUUID: notificationUUID, source: source, environment: environment,
+      bundleId: bundleId, notificationType: notificationType, subtype: nil,
+      originalTransactionId: originalTransactionId, signedDate: at, receivedAt: receivedAt ?? at)
   }
 }
 
 extension NewEvent {
-  fileprivate init(_ statement: OwnerStatement, _ uuid: NotificationUUID) {
+  fileprivate init(_ statement: OwnerStatement) {
     let body = statement.body
     self.init(
-      envelope: EventEnvelope(
-        notificationUUID: uuid, source: statement.source, environment: statement.environment,
-        bundleId: statement.bundleId, notificationType: statement.notificationType, subtype: nil,
-        originalTransactionId: statement.originalTransactionId, signedDate: statement.at,
-        receivedAt: statement.at), body: .bytes(body), bodySHA256: SHA256.hash(body))
+      envelope: statement.envelope(), body: .bytes(body), bodySHA256: SHA256.hash(body))
   }
 }

@@ -167,13 +167,13 @@ package final class BodyCodec {
   func payload(
     _ stored: [UInt8], dictionary: Int64?, source: EventSource, of originalTransactionId: String?
   ) throws(LedgerError) -> (content: JournaledPayload.Content, parts: JWSParts?) {
-    if source == .receipt {
+    if source.form == .receipt {
       guard stored.first == Form.receipt, let (found, reference) = try receipt(stored),
         let body = found.body
       else { return (.unreadable, nil) }
       return (.receipt(body, of: reference.originalTransactionId), nil)
     }
-    guard source != .v1, stored.first == Form.jws else {
+    guard source.form != .v1, stored.first == Form.jws else {
       let body = try decode(stored, dictionary: dictionary)
       let content = body.map {
         JournaledPayload.Content(

@@ -77,9 +77,9 @@ extension JournaledPayload.Content {
   /// - Parameter originalTransactionId: of the event, which a receipt alone does not say, and a V1
   ///   body need not.
   init(body: [UInt8], source: EventSource, originalTransactionId: String?) {
-    if source == .v1 {
+    if source.form == .v1 {
       self = .json(body, of: originalTransactionId)
-    } else if source == .receipt {
+    } else if source.form == .receipt {
       let receipt = ReceiptBody(stored: body)
       self = receipt.map { .receipt($0, of: originalTransactionId ?? "") } ?? .unreadable
     } else if let jws = try? CompactJWS(parsing: body[...]) {

@@ -25,14 +25,14 @@ extension Journal {
     var judge = EvidenceJudge(by: fold)
     let isRead = try read(evidence, stream, into: &judge, connection)
     // Its app follows from the transaction alone: renewal information does not name it.
-    if evidence.source == .renewal, !judge.hasTransaction { return .refused(.noTransaction) }
+    if !evidence.source.namesApp, !judge.hasTransaction { return .refused(.noTransaction) }
     let isNew = isRead ? judge.saysNew(event, while: batch.isJudging) : nil
     if isNew == true {
       judge.add(event)
       batch.judged = evidence.streamKey.map { ($0, judge.state) }
       return nil
     }
-    let isReceipt = evidence.source == .receipt
+    let isReceipt = evidence.source.form == .receipt
     if isReceipt, try hasSameReceipt(evidence, event, judge, connection) {
       return .held(isNew: false)
     }
@@ -76,7 +76,7 @@ extension Journal {
   ) throws(LedgerError) -> Bool {
     guard let key = evidence.streamKey else { return true }
     let isWaiting = waitingStreams.contains(stream)
-    let needsTransaction = evidence.source == .renewal
+    let needsTransaction = !evidence.source.namesApp
     return try forEachEvent(of: stream, key, connection) { _, event in
       if let event { judge.add(event) }
       return (!isWaiting && batch.isJudging()) || (needsTransaction && !judge.hasTransaction)
@@ -94,8 +94,8 @@ extension Journal {
     let known: StreamState?
     if let judged = batch.judged, judged.stream == stream {
       known = judged.state
-    } else if evidence.source != .renewal, try !isInBatch(stream, connection) {
-      known = foldedState(stream, batch.start)
+    } else if evidence.source.namesApp, try !isInBatch(stream, connection) {
+      known = batch.known[stream]
     } else {
       known = nil
     }

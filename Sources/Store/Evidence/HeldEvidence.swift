@@ -63,7 +63,7 @@ public struct HeldEvidence: Sendable {
     let stored = row.bytes(9)
     let isOwn = ReceiptReference.isOf(stream?.originalTransactionId, stored)
     body = isOwn ? try codec.decode(stored, dictionary: row.optionalInt(8)) ?? [] : []
-    receipt = source == .receipt ? try codec.receiptBody(stored) : nil
+    receipt = source.form == .receipt ? try codec.receiptBody(stored) : nil
   }
 
   private var content: JournaledPayload.Content {

@@ -9,6 +9,7 @@ extension Journal {
   /// the whole batch is written or nothing.
   ///
   /// - Parameters:
+  ///   - known: what rows say of the streams that evidence in the batch is about.
   ///   - ship: needed in a copy of a shared journal.
   ///   - isJudging: called while held evidence is judged; after false the rest is judged in turns
   ///     (`judgeNext`).
@@ -18,14 +19,16 @@ extension Journal {
   ///   (`LedgerError.isFatal`) ends the journal: every later call throws it again. What `ship`
   ///   throws, and `.copyWithoutSharedJournal` without it in a copy: nothing was written.
   public func append(
-    _ batch: [Submission], shipping ship: Shipper<[Outcome]>? = nil,
+    _ batch: [Submission], knowing known: RowStates = RowStates(),
+    shipping ship: Shipper<[Outcome]>? = nil,
     judgingWhile isJudging: @escaping () -> Bool = { true }
   ) throws(LedgerError) -> [Outcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
     let outcomes = try write(shipping: ship) { (connection) throws(LedgerError) in
       var outcomes: [Outcome] = []
       outcomes.reserveCapacity(batch.count)
-      try appending(connection, judgingWhile: isJudging) { () throws(LedgerError) in
+      try appending(connection, knowing: known, judgingWhile: isJudging) {
+        () throws(LedgerError) in
         for submission in batch { outcomes.append(try append(submission, connection)) }
       }
       // This SQL transaction is synced anyway, so waiting counts cost no sync of their own.
@@ -40,10 +43,12 @@ extension Journal {
 
   /// Runs the appends of one batch, within `write`.
   func appending(
-    _ connection: SQLiteConnection, judgingWhile isJudging: @escaping () -> Bool = { true },
+    _ connection: SQLiteConnection, knowing known: RowStates = RowStates(),
+    judgingWhile isJudging: @escaping () -> Bool = { true },
     _ appends: () throws(LedgerError) -> Void
   ) throws(LedgerError) {
-    batch = Batch(start: head.seq, isJudging: isJudging)
+    batch = Batch(
+      start: head.seq, known: known.seq == head.seq ? known.states : [:], isJudging: isJudging)
     try appends()
     try storeWaiting(connection)
     try RunningDigest.v1Apps.add(batch.unnamed, connection)
@@ -67,7 +72,7 @@ extension Journal {
     let uuid = event.notificationUUID.bytes
     if let run = event.run, run.isEnded { return .skipped }
     if let outcome = try existingEvent(of: event, uuid, connection) { return outcome }
-    if event.source.isEvidence, !event.preservesReceivedAt {
+    if event.isJudged {
       if let outcome = try hold(event, connection) {
         if case .held = outcome { try release(ComparedContent(event), connection) }
         return outcome
@@ -99,9 +104,7 @@ extension Journal {
     let next = Head(seq: head.seq + 1, hash: hash, receivedAt: receivedAt)
     try insert(event, next, receivedAt, connection)
     try event.arrival.write(next.seq, connection)
-    if event.source == .v1 || event.source == .renewal {
-      batch.unnamed.append(next.seq)
-    }
+    if !event.source.namesApp { batch.unnamed.append(next.seq) }
     if event.source.isOwners { try insertStatement(of: event, next.seq, connection) }
     try release(ComparedContent(event), connection)
     head = next
@@ -115,7 +118,7 @@ extension Journal {
     // A dictionary made of evidence would suit no notification.
     let stored = try codec.encode(
       event, isJournaled: true,
-      trainsDictionary: !event.source.isEvidence && !event.source.isOwners)
+      trainsDictionary: event.source.isNotification)
     var envelope = event.envelope
     envelope.receivedAt = receivedAt
     try insert(
@@ -204,7 +207,7 @@ extension Journal {
     guard stored.source == other.source else { return false }
     // A V1 UUID is derived from the content without the receipt, so only the receipt differs; that
     // of evidence from all but the signature.
-    if other.source == .v1 || other.source.isEvidence { return true }
+    if other.source.hasDerivedUUID { return true }
     guard let body = try codec.decode(stored.body, dictionary: stored.dictionary) else {
       return false
     }

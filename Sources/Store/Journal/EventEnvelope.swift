@@ -1,4 +1,5 @@
 public import AppStore
+import Platform
 
 /// What the journal knows of an event beside its place and its body. Times are milliseconds since
 /// 1970 UTC.
@@ -26,6 +27,25 @@ public struct EventEnvelope: Sendable, Equatable {
     (self.notificationType, self.subtype) = (notificationType, subtype)
     self.originalTransactionId = originalTransactionId
     (self.signedDate, self.receivedAt) = (signedDate, receivedAt)
+  }
+}
+
+extension EventEnvelope {
+  /// The name of the first column that another envelope has otherwise, byte by byte; nil if both
+  /// have the same. Our time is not compared.
+  public func columnDiffering(from other: EventEnvelope) -> String? {
+    if notificationUUID != other.notificationUUID { return "notification_uuid" }
+    if source != other.source { return "source" }
+    if environment != other.environment { return "environment" }
+    if !ByteSearch.areEqual(bundleId, other.bundleId) { return "bundle_id" }
+    if !ByteSearch.areEqual(notificationType, other.notificationType) {
+      return "notification_type"
+    }
+    if !ByteSearch.areEqual(subtype, other.subtype) { return "subtype" }
+    if !ByteSearch.areEqual(originalTransactionId, other.originalTransactionId) {
+      return "original_transaction_id"
+    }
+    return signedDate == other.signedDate ? nil : "signed_date_ms"
   }
 }
 

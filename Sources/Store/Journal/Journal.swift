@@ -1,4 +1,4 @@
-public import AppStore
+import AppStore
 public import Entitlements
 public import Platform
 
@@ -55,14 +55,13 @@ public final class Journal {
   /// The evidence that the last `append` journaled although it had been held, in order of seq.
   public var released: [ReleasedEvidence] { batch.released }
   let decodeForFold: FoldEventDecoder
-  /// What a row says of a stream: the state that is folded through a seq; nil if no row says it.
-  /// Which evidence says something new is seen sooner by it than by all events.
-  public var foldedState: (_ stream: StreamKey, _ seq: Int64) -> StreamState? = { _, _ in nil }
 
   /// What is known while a batch is appended.
   struct Batch {
     /// The head's seq before.
     let start: Int64
+    /// What rows say of streams as of the events before.
+    var known: [StreamKey: StreamState] = [:]
     /// Whether there is time to judge held evidence.
     var isJudging: () -> Bool = { true }
     var released: [ReleasedEvidence] = []

@@ -1,3 +1,4 @@
+import AppStore
 public import Entitlements
 public import SignedData
 import Synchronization
@@ -26,6 +27,10 @@ public struct NewEvent: Sendable, Enveloped {
     content = body
     self.bodySHA256 = bodySHA256
   }
+
+  /// Whether the append decides if it is journaled or held. Of evidence in a file of events that
+  /// was decided when it was journaled first.
+  public var isJudged: Bool { source.isEvidence && !preservesReceivedAt }
 
   /// The exact bytes that the chain covers.
   public var body: [UInt8] {

@@ -19,7 +19,7 @@ public struct StoredEvent: Sendable, Equatable, Enveloped {
 
   /// The body as text; that of a receipt is binary, and in base64 here.
   public var bodyText: String {
-    String(decoding: source == .receipt ? Base64.encode(body) : body, as: UTF8.self)
+    String(decoding: source.form == .receipt ? Base64.encode(body) : body, as: UTF8.self)
   }
 
   /// The event with an empty body, for a caller that holds many events and needs no bodies.

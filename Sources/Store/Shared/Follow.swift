@@ -65,11 +65,12 @@ extension Journal {
     var bodies: [[UInt8]?] = []
     for event in events {
       let body = try followedBody(event)
-      if body == nil, waitsForNotes, event.source == .receipt { break }
+      if body == nil, waitsForNotes, event.source.form == .receipt { break }
       bodies.append(body)
     }
     let signed = zip(events, bodies).compactMap { event, body in
-      event.source == .v1 || event.source.isOwners ? nil : body.map { StoredEvent(event, body: $0) }
+      [.v1, .statement].contains(event.source.form)
+        ? nil : body.map { StoredEvent(event, body: $0) }
     }
     let unproven = followedProof?.unproven(signed) ?? []
     for (event, body) in zip(events, bodies) {
@@ -94,9 +95,7 @@ extension Journal {
     else { throw .sharedDiverged }
     try insert(event, connection)
     head = Head(seq: event.seq, hash: event.hash, receivedAt: event.receivedAt)
-    if event.source == .v1 || event.source == .renewal {
-      try RunningDigest.v1Apps.add([event.seq], connection)
-    }
+    if !event.source.namesApp { try RunningDigest.v1Apps.add([event.seq], connection) }
     guard let body else { return try markBroken(event.seq, connection) }
     if !isProven { try markUnproven(event.seq, connection) }
     if event.source.isOwners { try followStatement(event, body, connection) }

@@ -35,7 +35,7 @@ extension JournalReader {
       let raw = try EventRow.read(row, codec)
       last = raw.event.seq
       guard raw.isBodyReadable else { return nil }
-      let receipt = raw.event.source == .receipt ? try codec.receiptBody(row.bytes(12)) : nil
+      let receipt = raw.event.source.form == .receipt ? try codec.receiptBody(row.bytes(12)) : nil
       return (raw.event.seq, NewEvent(raw.event, receipt))
     }.compactMap { $0 }
     guard let last else { return ([], nil) }
