@@ -15,7 +15,7 @@ extension LedgerHandler {
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
     guard let token = admitted.token else { return Problem.unauthorized() }
-    guard admitted.route.body != nil else {
+    guard !admitted.route.bodies.isEmpty else {
       return service.read(admitted, request, token, configuration, through: sender)
     }
     // A body may be long: it is parsed where what it asks for is read.
@@ -47,7 +47,7 @@ extension LedgerService {
     do throws(ParameterFault) {
       read = try LedgerRead(admitted, request, token)
     } catch {
-      let isOfBody = admitted.route.body != nil
+      let isOfBody = !admitted.route.bodies.isEmpty
       return finished(isOfBody ? Problem.response(toBody: error) : Problem.response(error))
     }
     let answerLong = { @Sendable [self] in

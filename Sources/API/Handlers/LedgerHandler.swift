@@ -63,7 +63,7 @@ public final class LedgerHandler: RequestHandler {
     guard route.methods.contains(head.method) else {
       return refused(Problem.methodNotAllowed(match.methods.joined(separator: ", ")))
     }
-    if route.body != nil {
+    if !route.bodies.isEmpty {
       guard JSONMediaType.isDeclared(in: head.headers) else { return refused(Problem.mediaType) }
     }
     if route.isIngest, service.isDraining {

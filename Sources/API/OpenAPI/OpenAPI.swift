@@ -114,8 +114,9 @@ enum OpenAPI {
     if !route.parameters.isEmpty {
       members.append(("parameters", .array(route.parameters.map(parameter))))
     }
-    if let body = route.body {
-      members.append(("requestBody", self.body(body)))
+    let bodies = route.bodies.map { JSONSchema.named($0.name) }
+    if let only = bodies.first {
+      members.append(("requestBody", body(bodies.count == 1 ? only : .either(bodies))))
     }
     let unchanged = route.isConditional ? [notModified] : []
     members.append(

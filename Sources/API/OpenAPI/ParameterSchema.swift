@@ -11,7 +11,8 @@ extension Parameter {
     case .text, .cursor: .text("", pattern: "^[^\\u0000-\\u001f]+$")
     case .texts: .text("", pattern: "^[^,\\u0000-\\u001f]+(,[^,\\u0000-\\u001f]+)*$")
     case .list(let item, let count): .list(Parameter("", item, "").schema, count: count)
-    case .prose: .text("")
+    case .prose, .signed: .text("")
+    case .object: .open([], required: [], "")
     case .uuid: .uuid
     case .environment: .oneOf(Self.environments, "")
     case .choice(let words): .oneOf(words, "")

@@ -14,6 +14,10 @@ struct Parameter: Sendable {
     case text
     /// A text for people, in a body: this many characters at most, of any kind.
     case prose(Int)
+    /// What Apple signed, in a body: the proof decides what is valid.
+    case signed
+    /// An object in a body, as Apple wrote it.
+    case object
     /// A list in a body.
     indirect case list(Kind, ClosedRange<Int64>)
     /// Some texts, separated by commas.
@@ -62,6 +66,7 @@ struct Parameter: Sendable {
     case .identifier: Route.isIdentifier(value.utf8)
     case .name: CustomerName.isValid(value)
     case .text, .cursor: !value.isEmpty && value.utf8.allSatisfy { $0 >= 0x20 }
+    case .signed, .object: true
     case .prose(let maximum): (1...maximum).contains(value.count)
     case .texts: !value.split(separator: ",", omittingEmptySubsequences: false).contains("")
     case .uuid: NotificationUUID(value) != nil

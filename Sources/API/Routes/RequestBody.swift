@@ -4,21 +4,22 @@ import Platform
 import Queries
 import StrictJSON
 
-/// The body of a request whose members this program defines. What is refused, with which words, and
-/// the schema in the OpenAPI document follow from the list of its members.
+/// The body of a request. What is refused, with which words, the schema in the OpenAPI document and
+/// the page of `help http` follow from the list of its members.
 struct RequestBody: Sendable {
   /// In the OpenAPI document.
   let name: String
   let meaning: String
-  /// The first must be present.
   let members: [Parameter]
+  /// How many must be present, from the first.
+  private(set) var required = 1
   /// The members that are absent if they are null; of another one, null is not valid.
   private(set) var nullable: Set<String> = []
 
   var schema: JSONSchema {
     .open(
       members.map { ($0.name, $0.schema.described($0.meaning)) },
-      required: members.prefix(1).map(\.name), meaning)
+      required: members.prefix(required).map(\.name), meaning)
   }
 
   /// The root of a body that is a JSON object.
@@ -43,7 +44,7 @@ struct RequestBody: Sendable {
       guard let texts = member.texts(value) else { throw ParameterFault(.invalid, member) }
       values.texts[name] = texts
     }
-    for member in members.prefix(1) where values.texts[member.name] == nil {
+    for member in members.prefix(required) where values.texts[member.name] == nil {
       throw ParameterFault(.missing, member)
     }
     return values
@@ -99,8 +100,10 @@ extension RequestBody {
     name: "Claim", meaning: "A purchase without Apple's proof.",
     members: [
       Parameter("originalTransactionId", .identifier, Parameter.id.meaning), .environment,
-      Parameter("bundleId", .text, Parameter.ownBundleId.meaning),
+      claimedApp,
     ], nullable: ["bundleId"])
+
+  static let claimedApp = Parameter("bundleId", .text, Parameter.ownBundleId.meaning)
 
   /// - Parameter names: of entitlements; nil for what holds of all configurations.
   static func grant(_ names: [String]?) -> RequestBody {
@@ -115,6 +118,48 @@ extension RequestBody {
           "For people, at most 500 characters. It stays in the journal for ever."),
       ], nullable: ["entitlement", "until", "reason"])
   }
+}
+
+/// The bodies whose members Apple defines, or that hand over what Apple signed.
+extension RequestBody {
+  static let notificationV2 = RequestBody(
+    name: "NotificationV2", meaning: "App Store Server Notifications, version 2.",
+    members: [
+      Parameter(
+        "signedPayload", .signed, "A JWS in compact form that contains its certificates.")
+    ])
+
+  static let notificationV1 = RequestBody(
+    name: "NotificationV1",
+    meaning: "App Store Server Notifications, version 1, of an app whose secret is configured.",
+    members: [
+      Parameter("notification_type", .text, "Apple's type."),
+      Parameter("password", .text, "The app's shared secret."),
+      Parameter("unified_receipt", .object, "The receipt, decoded by Apple."),
+    ], required: 2)
+
+  static let signedTransaction = RequestBody(
+    name: "SignedTransaction", meaning: "A transaction of StoreKit 2, as the app received it.",
+    members: [
+      Parameter(
+        SubmittedTransaction.transactionMember, .signed,
+        "The JWS of a StoreKit 2 transaction, in compact form."),
+      Parameter("signedRenewalInfo", .signed, "The JWS of its renewal information."),
+      expectedEnvironment,
+      Parameter(
+        "account", .name, "Your own id of the user, who has the purchase from now on."),
+    ])
+
+  static let appReceipt = RequestBody(
+    name: "AppReceipt",
+    meaning: "A receipt of the app, with 5,000 in-app records at most.",
+    members: [
+      Parameter("receipt", .signed, "The receipt in base64: PKCS#7 in DER, 2 MiB at most."),
+      expectedEnvironment,
+    ])
+
+  private static let expectedEnvironment = Parameter(
+    "environment", .environment, "What is expected; Production if left out.")
 }
 
 extension LedgerReader.CustomerQuestion.IdKind {

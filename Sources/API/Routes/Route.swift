@@ -59,15 +59,15 @@ final class Route: Sendable {
   /// One sentence, for documentation.
   let summary: String
   let parameters: [Parameter]
-  /// The body of a POST; nil if the route reads none.
-  let body: JSONSchema?
+  /// The bodies that it takes, one of them a request; empty if the route reads none.
+  let bodies: [RequestBody]
   let replies: [Reply]
   let pathParameters: [Parameter]
   let queryParameters: [Parameter]
 
   init(
     _ name: Name, _ method: String, _ path: String, _ access: Access, _ summary: String,
-    _ parameters: [Parameter] = [], body: JSONSchema? = nil, _ replies: [Reply] = []
+    _ parameters: [Parameter] = [], bodies: [RequestBody] = [], _ replies: [Reply] = []
   ) {
     self.name = name
     self.method = method
@@ -75,7 +75,7 @@ final class Route: Sendable {
     self.access = access
     self.summary = summary
     self.parameters = parameters
-    self.body = body
+    self.bodies = bodies
     self.replies = replies
     pathParameters = parameters.filter(\.isInPath)
     queryParameters = parameters.filter { !$0.isInPath }

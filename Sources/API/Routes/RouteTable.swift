@@ -31,7 +31,7 @@ extension Route {
     Route(
       .notifications, "POST", "/v1/notifications", .anyone,
       "Accepts an App Store Server Notification, version 2 or 1.",
-      body: .either([.named("NotificationV2"), .named("NotificationV1")]),
+      bodies: [.notificationV2, .notificationV1],
       [
         answer("The notification is in the journal and synced to disk.", "Taken"),
         Reply(
@@ -50,7 +50,7 @@ extension Route {
     Route(
       .transactions, "POST", "/v1/transactions", .token(.submit),
       "Accepts a transaction that StoreKit 2 gave to the app, and returns its entitlement.",
-      body: .named("SignedTransaction"),
+      bodies: [.signedTransaction],
       [
         answer("What Apple signed is in the journal, or held, and synced to disk.", "Submitted"),
         Reply(
@@ -71,7 +71,7 @@ extension Route {
   private static let receipts = Route(
     .receipts, "POST", "/v1/receipts", .token(.submit),
     "Accepts the receipt of an app, and returns the entitlements that it is about.",
-    body: .named("AppReceipt"),
+    bodies: [.appReceipt],
     [
       answer("What Apple signed is in the journal, or held, and synced to disk.", "Receipt"),
       Reply(
@@ -140,7 +140,7 @@ extension Route {
     Route(
       .customers, "POST", "/v1/customers/query", .token(.read),
       "Returns the same for up to 500 customers, in the order of their ids.",
-      body: .named("CustomerQuery"),
+      bodies: [.customerQuery(nil)],
       [
         answer("The customers.", "CustomerList"), refused, unauthorized, notAllowed, unavailable,
       ]),
@@ -215,7 +215,7 @@ extension Route {
       .claim, "PUT", "/v1/accounts/{account}/transactions", .token(.submit, .claim),
       "Says that a user of yours has a purchase: with the signed transaction, or, by a token that "
         + "may claim, with its id alone.",
-      [.account], body: .either([.named("SignedTransaction"), .named("Claim")]),
+      [.account], bodies: [.signedTransaction, .claim],
       [
         answer("The claim is in the journal and synced to disk.", "Submitted"), refused,
         unauthorized, notAllowed, absent, genuine, unavailable,
@@ -247,7 +247,7 @@ extension Route {
     Route(
       .grant, "POST", "/v1/customers/{id}/grants", .token(.grant),
       "Grants a customer an entitlement without a purchase.",
-      [.customerId, .customerName, .environment, .ownBundleId], body: .named("NewGrant"),
+      [.customerId, .customerName, .environment, .ownBundleId], bodies: [.grant(nil)],
       [
         answer("The grant is in the journal and synced to disk.", "Granted"), refused,
         unauthorized, notAllowed, reusedKey, unavailable,

@@ -69,16 +69,18 @@ struct StatementRequest {
         self.statement = statement(
           .claim(originalTransactionId: values["originalTransactionId"] ?? ""), account,
           values["environment"].map(Environment.init(rawValue:)) ?? .production,
-          try Self.app(values["bundleId"], configuration, token) { .body($0) })
+          try Self.app(
+            values["bundleId"], configuration, token,
+            .body(ParameterFault(.missing, RequestBody.claimedApp))))
       }
     case .release:
       self.statement = statement(
         .release(originalTransactionId: admitted.match.ids[1]), account, environment,
-        try Self.app(query["bundle_id"], configuration, token) { .query($0) })
+        try Self.app(query["bundle_id"], configuration, token, Self.unnamedApp))
     default:
       let customer = try mapError(
         StatementFault.query, try Self.customer(admitted, query))
-      let app = try Self.app(query["bundle_id"], configuration, token) { .query($0) }
+      let app = try Self.app(query["bundle_id"], configuration, token, Self.unnamedApp)
       let content: OwnerStatement.Content =
         admitted.route.name == .revoke
         ? .revocation(of: admitted.match.ids[1])
@@ -116,15 +118,19 @@ struct StatementRequest {
       entitlement: values["entitlement"] ?? "", until: until, reason: values["reason"])
   }
 
+  private static let unnamedApp = StatementFault.query(ParameterFault(.missing, .ownBundleId))
+
   /// The app that is named, or the only one that the token covers.
+  ///
+  /// - Parameter fault: thrown if the token covers several.
   private static func app(
     _ named: String?, _ configuration: Configuration, _ token: Configuration.ReadToken,
-    _ fault: (ParameterFault) -> StatementFault
+    _ fault: StatementFault
   ) throws(StatementFault) -> String {
     if let named { return named }
     let apps = configuration.apps.keys.filter { token.bundleIds?.contains($0) ?? true }
     guard apps.count == 1, let only = apps.first else {
-      throw fault(ParameterFault(.missing, .ownBundleId))
+      throw fault
     }
     return only
   }

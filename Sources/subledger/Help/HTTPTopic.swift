@@ -42,10 +42,24 @@ enum HTTPTopic {
         return .entry(
           .init(
             term: "\(route.method) \(route.path)\(access)", text: route.summary,
-            details: route.parameters.map { parameter -> Document.Entry in
-              let values = parameter.values.map { " \($0)." } ?? ""
-              return .init(term: parameter.name, text: parameter.meaning + values)
-            }))
+            details: route.parameters.map { entry($0) } + route.bodies.flatMap(members)))
+      }
+  }
+
+  private static func entry(
+    _ parameter: RouteDescription.Parameter, isRequired: Bool = false
+  ) -> Document.Entry {
+    let values = parameter.values.map { " \($0)." } ?? ""
+    return .init(
+      term: parameter.name,
+      text: (isRequired ? "Required. " : "") + parameter.meaning + values)
+  }
+
+  /// A body and its members.
+  private static func members(_ body: RouteDescription.Body) -> [Document.Entry] {
+    [Document.Entry(term: "JSON body", text: body.meaning)]
+      + body.members.enumerated().map { index, member in
+        entry(member, isRequired: index < body.required)
       }
   }
 

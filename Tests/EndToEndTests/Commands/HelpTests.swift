@@ -132,6 +132,9 @@ import Testing
           let name = try #require(parameter["name"]?.string)
           #expect(entry.contains("\n      \(name) "), "\(route) \(name)")
         }
+        for name in Self.members(operation.value, document) {
+          #expect(entry.contains("\n      \(name) "), "\(route) \(name)")
+        }
       }
     }
     for refusal in [
@@ -141,6 +144,18 @@ import Testing
       "505 version", "application/problem+json", "Retry-After", "RFC 3339",
     ] {
       #expect(text.contains(refusal), "\(refusal)")
+    }
+  }
+
+  /// The members of all bodies of an operation.
+  private static func members(_ operation: JSONElement, _ document: JSONElement) -> [String] {
+    let body = operation["requestBody"]?["content"]?["application/json"]?["schema"]
+    let schemas = body?["oneOf"]?.elements ?? body.map { [$0] } ?? []
+    return schemas.flatMap { schema -> [String] in
+      let name = schema["$ref"]?.string?.split(separator: "/").last.map(String.init) ?? ""
+      let named = document["components"]?["schemas"]?[name]
+      #expect(named != nil, "\(name)")
+      return named?["properties"]?.members.map(\.name) ?? []
     }
   }
 }

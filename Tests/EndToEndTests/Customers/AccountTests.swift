@@ -361,6 +361,11 @@ import Testing
       let answer = try served.ask(method, path, body, token: Installation.token)
       #expect(answer.status == 403, "\(method) \(path): \(answer.text)")
     }
+    // Which of two apps is meant is asked for by the name that the body or the query gives it.
+    let claim = try served.ask("PUT", "/v1/accounts/u/transactions", requests[0].2)
+    #expect(claim.status == 400 && claim.json?["parameter"]?.string == "bundleId")
+    let grant = try served.ask("POST", "/v1/customers/u/grants?by=account", requests[3].2)
+    #expect(grant.status == 400 && grant.json?["parameter"]?.string == "bundle_id")
     for (method, path, body) in requests.dropFirst() {
       let answer = try served.ask(method, path, body, token: Self.other)
       #expect(answer.status == 403, "\(method) \(path): \(answer.text)")
