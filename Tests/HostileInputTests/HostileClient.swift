@@ -304,6 +304,8 @@ final class HostileClient {
   /// Fixed texts of some answers.
   private static let fixedTexts = [
     "Send Authorization: Bearer and a read token.", "Send application/json in UTF-8, uncompressed.",
+    // Names of bodies, which tell what is wanted or where it belongs.
+    "signedTransaction", "signedPayload", "Content-Length", "POST /v1/notifications",
   ]
 
   /// Whether any 16 consecutive bytes of a request occur in an answer or log line.

@@ -78,7 +78,7 @@ extension LedgerHandler {
     switch order {
     case .adopt:
       guard query["fingerprint"] == service.ledger.folder.fold.fingerprint else {
-        return Problem.response(409, "other_fold", "This daemon has another fold.")
+        return Problem.response(409, "other_fold")
       }
       service.ledger.makeLive(retaining: retained) { sender.send(Self.response(to: $0)) }
     case .rollback:
@@ -105,7 +105,7 @@ extension LedgerHandler {
     switch outcome {
     case .done(let streams, let changed):
       .json([("streams", .integer(Int64(streams))), ("changed", .integer(Int64(changed)))])
-    case .notLive: Problem.response(409, "other_fold", "This program's rows are not live yet.")
+    case .notLive: Problem.response(409, "other_fold")
     case .failed: Problem.response(.unavailable("rows"))
     }
   }

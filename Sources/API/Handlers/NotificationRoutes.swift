@@ -23,7 +23,7 @@ extension LedgerHandler {
       return nil
     } catch {
       service.record(refusal: error, nil, since: start)
-      return Problem.response(error)
+      return Problem.response(error, to: .notification)
     }
   }
 

@@ -10,34 +10,34 @@ import StrictJSON
 /// 4xx is for requests that can never become valid; everything that might be our fault is 503, so
 /// that Apple sends it again. A response never repeats bytes of the request.
 enum Problem {
-  static func response(_ refusal: Refusal) -> HTTPResponse {
-    switch refusal {
-    case .malformed(let code):
-      response(status(of: refusal), code, "The request is malformed and will never be valid.")
-    case .untrusted(let code):
-      response(
-        status(of: refusal), code,
-        "No configured trust root or shared secret authenticates this notification.")
-    case .notAdmitted(let code):
-      response(
-        status(of: refusal), code,
-        "The notification is genuine but not admitted; it is stored in quarantine.")
-    case .notFound(noSuchGrant.code): noSuchGrant
-    case .notFound: noSuchEntitlement
-    case .unavailable(let code):
-      response(
-        status(of: refusal), code,
-        "The service is not available now. Send the request again later.",
-        retryAfter: code == "disk_full" ? 30 : 1)
-    }
+  /// What a refusal is about, for the words of its answer.
+  enum Subject: Sendable { case notification, transaction, receipt, statement }
+
+  /// - Parameter outcome: what became of it, if that is more than being refused.
+  static func response(
+    _ refusal: Refusal, to subject: Subject = .statement, _ outcome: Outcome? = nil
+  ) -> HTTPResponse {
+    response(
+      status(of: refusal), refusal.code, storage(refusal, subject, outcome),
+      retryAfter: retryAfter(refusal))
   }
 
-  /// The answer to what was not taken.
-  static func response(_ outcome: Outcome, _ refusal: Refusal) -> HTTPResponse {
-    guard case .quarantineFull(let code) = outcome else { return response(refusal) }
-    return response(
-      status(of: refusal), code,
-      "The notification is genuine but not admitted. It is not stored: quarantine is full.")
+  private static func retryAfter(_ refusal: Refusal) -> Int? {
+    guard case .unavailable(let code) = refusal else { return nil }
+    return code == "disk_full" ? 30 : 1
+  }
+
+  /// What is kept of something genuine that is not admitted; nil where nothing ever is.
+  private static func storage(
+    _ refusal: Refusal, _ subject: Subject, _ outcome: Outcome?
+  ) -> String? {
+    guard case .notAdmitted = refusal, subject != .statement else { return nil }
+    let start = "The \(subject) is genuine but not admitted; "
+    return switch outcome {
+    case .quarantined: start + "it is stored in quarantine."
+    case .quarantineFull: start + "it is not stored: quarantine is full."
+    default: start + "it is not stored."
+    }
   }
 
   static func status(of refusal: Refusal) -> Int {
@@ -54,9 +54,8 @@ enum Problem {
     switch error.code {
     case .notReady:
       response(
-        503, "rows_not_ready",
-        "No rows can be listed yet: the projection's state is \(error.detail).", retryAfter: 1)
-    case .ambiguous: response(400, "bundle_id", "Two apps have this id; set bundle_id.")
+        503, "rows_not_ready", "The projection's state is \(error.detail).", retryAfter: 1)
+    case .ambiguous: response(400, "bundle_id")
     default: response(Refusal.unavailable("store"))
     }
   }
@@ -71,11 +70,13 @@ enum Problem {
     JSONMember("title", .text()) { HTTPResponse.reason(of: $0.status) },
     JSONMember("status", .integer("The HTTP status of the response.")) { $0.status },
     JSONMember("detail", .text()) { $0.detail },
-    JSONMember("code", .text("The reason, for programs; it is stable across releases.")) {
+    JSONMember(
+      "code", .text("The reason, for programs, stable across releases; x-refusals lists them.")
+    ) {
       $0.code
     },
     JSONMember("retryable", .boolean("Whether the same request may succeed later.")) {
-      [503, 408].contains($0.status)
+      RefusalEntry.retryable.contains($0.status)
     },
     .ifAny(
       "reason",
@@ -93,10 +94,25 @@ enum Problem {
     },
   ])
 
+  /// The answer of a code of the table.
+  ///
+  /// - Parameter more: what is said beside its meaning.
   static func response(
-    _ status: Int, _ code: String, _ detail: String, retryAfter seconds: Int? = nil,
+    _ status: Int, _ code: String, _ more: String? = nil, retryAfter seconds: Int? = nil,
     closes: Bool = false, fault: ParameterFault? = nil
   ) -> HTTPResponse {
+    let entry = RefusalEntry.of(code, status: status)
+    return response(
+      status, code, [entry?.meaning, more, entry?.next], retryAfter: seconds, closes: closes,
+      fault: fault)
+  }
+
+  /// - Parameter sentences: of the detail; those that are nil or empty are left out.
+  private static func response(
+    _ status: Int, _ code: String, _ sentences: [String?], retryAfter seconds: Int?,
+    closes: Bool = false, fault: ParameterFault? = nil
+  ) -> HTTPResponse {
+    let detail = sentences.compactMap(\.self).filter { !$0.isEmpty }.joined(separator: " ")
     var headers = [(name: "Content-Type", value: "application/problem+json")]
     if let seconds { headers.append((name: "Retry-After", value: String(seconds))) }
     var problem = HTTPResponse(
@@ -108,125 +124,50 @@ enum Problem {
   }
 
   /// Nothing is said about customers: the path is one that the program does not have.
-  static let noSuchRoute = response(
-    404, "no_such_route", "There is no such path; /openapi.json lists all.")
-
-  static let noSuchEntitlement = response(
-    404, "no_such_entitlement",
-    "Nothing is known under this id in this environment, or the token may not read it.")
-
+  static let noSuchRoute = response(404, "no_such_route")
+  static let noSuchEntitlement = response(404, "no_such_entitlement")
   /// Only for tokens that cover both environments.
-  static let wrongEnvironment = response(
-    404, "wrong_environment",
-    "The id is known in the other environment alone; set the parameter environment.")
-
-  static let noSuchAccount = response(404, "no_such_account", "No account has this name.")
-
-  static let noSuchGrant = response(
-    404, "no_such_grant", "This customer has no grant of this id here.")
-
-  static let reusedKey = response(
-    422, "idempotency_key",
-    "This Idempotency-Key came with another statement before; nothing is stored.")
-
+  static let wrongEnvironment = response(404, "wrong_environment")
+  static let noSuchAccount = response(404, "no_such_account")
+  static let noSuchGrant = response(404, "no_such_grant")
+  static let reusedKey = response(422, "idempotency_key")
   /// For commands: there is no projection, or no quarantined notification, of this name.
-  static let nothingThere = response(404, "not_found", "There is nothing to do this with.")
-
-  static let otherHistory = response(
-    410, "other_history",
-    "The cursor is of another history of the journal, as after a restore: go on from an older "
-      + "cursor, or from received: and a time.")
-
-  static let noComparison = response(404, "no_comparison", "No comparison is stored.")
-
-  static let notAllowed = response(
-    403, "not_allowed", "The token may not do this: \"may\" in its configuration says what it may.")
-
-  /// The answer to a transaction that is refused.
-  static func response(toTransaction refusal: Refusal) -> HTTPResponse {
-    let status = status(of: refusal)
-    switch refusal {
-    case .untrusted("xcode_signature"):
-      return response(
-        status, refusal.code, "Xcode signed this transaction for a local test, Apple did not.")
-    case .untrusted:
-      return response(
-        status, refusal.code, "No configured trust root authenticates this transaction.")
-    case .notAdmitted:
-      return response(
-        status, refusal.code,
-        "The transaction is genuine, but not admitted for the reason in `code`. It is not stored.")
-    case .malformed, .notFound, .unavailable: return response(refusal)
-    }
-  }
-
-  /// The answer to a receipt that is refused and not stored.
-  static func response(toReceipt refusal: Refusal) -> HTTPResponse {
-    let status = status(of: refusal)
-    switch refusal {
-    case .untrusted:
-      return response(
-        status, refusal.code, "No configured trust root authenticates this receipt.")
-    case .notAdmitted:
-      return response(
-        status, refusal.code,
-        "The receipt is genuine, but of another environment than expected. It is not stored.")
-    case .malformed, .notFound, .unavailable: return response(refusal)
-    }
-  }
-
-  static let mediaType = response(
-    415, "media_type", "Send application/json in UTF-8, uncompressed.")
-
-  static let badQuery = response(400, "query", badQueryDetail)
-  private static let badQueryDetail =
-    "A query parameter is unknown, repeated, or has an invalid value: parameter names it unless it "
-    + "is unknown, expected says what is valid, position counts from 1."
-
-  static let malformedBody = response(400, "body", badBodyDetail)
-  private static let badBodyDetail =
-    "The body is no JSON object, or a member of it is unknown, missing or invalid: parameter names "
-    + "it, expected says what is valid."
+  static let nothingThere = response(404, "not_found")
+  static let otherHistory = response(410, "other_history")
+  static let noComparison = response(404, "no_comparison")
+  static let notAllowed = response(403, "not_allowed")
+  static let mediaType = response(415, "media_type")
 
   /// The answer to a parameter of the query, or of the path.
   static func response(_ fault: ParameterFault) -> HTTPResponse {
-    response(400, "query", badQueryDetail, fault: fault)
+    response(400, "query", fault: fault)
   }
 
   /// The answer to a member of the body.
   static func response(toBody fault: ParameterFault) -> HTTPResponse {
-    response(400, "body", badBodyDetail, fault: fault)
+    response(400, "body", fault: fault)
   }
 
   static func unauthorized() -> HTTPResponse {
-    var problem = response(401, "token", "Send Authorization: Bearer and a read token.")
+    var problem = response(401, "token")
     problem.headers.append((name: "WWW-Authenticate", value: "Bearer"))
     return problem
   }
 
   static func methodNotAllowed(_ allowed: String) -> HTTPResponse {
-    var problem = response(405, "method", "This route accepts only \(allowed).")
+    var problem = response(405, "method")
     problem.headers.append((name: "Allow", value: allowed))
     return problem
   }
 
   /// The response to a request that the transport refuses by itself.
   static func transport(_ status: Int) -> HTTPResponse {
-    let (code, detail) =
-      switch status {
-      case 400: ("http", "The request does not follow HTTP/1.1 (RFC 9112) strictly.")
-      case 408: ("timeout", "The request did not arrive in time.")
-      case 411: ("length_required", "Send Content-Length.")
-      case 413: ("too_large", "The body is too large.")
-      case 414: ("target_too_long", "The request target is too long.")
-      case 417: ("expectation", "The only supported expectation is 100-continue.")
-      case 431: ("header_too_large", "The header is too large.")
-      case 503:
-        ("overload", "The server is overloaded or did not answer in time. Try again later.")
-      case 505: ("version", "Only HTTP/1.0 and HTTP/1.1 are supported.")
-      default: ("http", "The request was refused.")
-      }
-    return response(
-      status, code, detail, retryAfter: status == 503 ? 1 : nil, closes: true)
+    response(
+      status, transportCodes[status] ?? "http", retryAfter: status == 503 ? 1 : nil, closes: true)
   }
+
+  private static let transportCodes = [
+    408: "timeout", 411: "length_required", 413: "too_large", 414: "target_too_long",
+    417: "expectation", 431: "header_too_large", 503: "overload", 505: "version",
+  ]
 }

@@ -53,7 +53,7 @@ extension LedgerHandler {
 extension LedgerService {
   fileprivate func refused(_ refusal: Refusal, since start: Int64) -> HTTPResponse {
     record(transaction: .refused(refusal), nil, since: start)
-    return Problem.response(toTransaction: refusal)
+    return Problem.response(refusal, to: .transaction)
   }
 
   /// Responds to a transaction that the writer has processed. This is the only place that returns
@@ -155,7 +155,7 @@ extension LedgerHandler {
 extension LedgerService {
   fileprivate func refused(receipt refusal: Refusal, since start: Int64) -> HTTPResponse {
     record(receipt: .refused(refusal), nil, since: start)
-    return Problem.response(toReceipt: refusal)
+    return Problem.response(refusal, to: .receipt)
   }
 
   /// Responds to a receipt that the writer has processed. This is the only place that returns 200
@@ -167,7 +167,7 @@ extension LedgerService {
     }
     record(receipt: result.outcome, receipt, since: start)
     if let refusal = result.outcome.refusal {
-      return sender.send(Problem.response(result.outcome, refusal))
+      return sender.send(Problem.response(refusal, to: .receipt, result.outcome))
     }
     answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
       let rows = try Self.entitlements(of: receipt, result.token, reader)

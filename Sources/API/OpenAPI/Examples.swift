@@ -16,9 +16,9 @@ enum Examples {
       switch status {
       case 400 where route.name == .customers:
         Problem.response(toBody: ParameterFault(.missing, "ids"))
-      case 400 where route.isIngest: Problem.response(.malformed("json"))
+      case 400 where route.isIngest: Problem.response(.malformed("json"), to: .notification)
       case 400: Problem.response(ParameterFault(.invalid, .environment).at(1))
-      case 401 where route.isIngest: Problem.response(.untrusted("signature"))
+      case 401 where route.isIngest: Problem.response(.untrusted("signature"), to: .notification)
       case 401: Problem.unauthorized()
       case 403: Problem.notAllowed
       case 404 where route.name == .comparison: Problem.noComparison
@@ -27,7 +27,9 @@ enum Examples {
       case 404: Problem.noSuchEntitlement
       case 410: Problem.otherHistory
       case 422 where !route.isIngest: Problem.reusedKey
-      case 422: Problem.response(.notAdmitted("bundle_id"))
+      case 422:
+        Problem.response(
+          .notAdmitted("other_app"), to: .notification, .quarantined("other_app", isNew: true))
       default: Problem.response(.unavailable("overload"))
       }
     return document(response)

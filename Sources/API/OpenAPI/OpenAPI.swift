@@ -42,7 +42,7 @@ enum OpenAPI {
           ("schemas", .object(Schemas.named.map { ($0.0, $0.1.json) })),
           ("securitySchemes", .object([("readToken", scheme)])),
         ])
-      ),
+      ), ("x-refusals", .array(RefusalEntry.documented.map(\.json))),
     ])
   }
 

@@ -1,8 +1,3 @@
-import HTTPServer
-import Ledger
-import Store
-import StrictJSON
-
 extension Route {
   /// The routes of the public contract, in the table's order: not those of the unix socket, and not
   /// the console's pages.
@@ -67,41 +62,5 @@ package struct RouteDescription: Sendable {
     case .integer(let range, let usual):
       "From \(range.lowerBound) to \(range.upperBound), \(usual) if absent"
     }
-  }
-}
-
-/// One refusal of the HTTP interface, for documentation.
-package struct RefusalDescription: Sendable {
-  package let status: Int
-  /// The `code` of the problem document; nil if it names one of several causes.
-  package let code: String?
-  package let detail: String
-  package let isRetryable: Bool
-
-  /// Every refusal, by status, read from the problem documents themselves.
-  package static let all = problems.compactMap { response in
-    RefusalDescription(response)
-  }.sorted { ($0.status, $0.code ?? "") < ($1.status, $1.code ?? "") }
-
-  /// Refusals of a class carry the code of their cause: here it is empty.
-  private static let problems: [HTTPResponse] =
-    [
-      Problem.response(.malformed("")), Problem.badQuery, Problem.response(.untrusted("")),
-      Problem.unauthorized(), Problem.notAllowed, Problem.otherHistory,
-      Problem.response(toTransaction: .untrusted("xcode_signature")),
-      Problem.noSuchRoute, Problem.noSuchEntitlement, Problem.wrongEnvironment,
-      Problem.noComparison, Problem.malformedBody,
-      Problem.methodNotAllowed("the methods of the Allow header"),
-      Problem.mediaType, Problem.response(.notAdmitted("")), Problem.response(.unavailable("")),
-    ] + [400, 408, 411, 413, 414, 417, 431, 503, 505].map(Problem.transport)
-
-  private init?(_ response: HTTPResponse) {
-    guard let document = try? JSONDocument(parsing: response.body).root,
-      let detail = document["detail"]?.string, let code = document["code"]?.string
-    else { return nil }
-    status = response.status
-    self.code = code.isEmpty ? nil : code
-    self.detail = detail
-    isRetryable = document["retryable"]?.boolean == true
   }
 }

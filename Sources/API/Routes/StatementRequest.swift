@@ -17,7 +17,7 @@ enum StatementFault: Error {
     switch self {
     case .query(let fault): Problem.response(fault)
     case .body(let fault): Problem.response(toBody: fault)
-    case .refused(let refusal): Problem.response(toTransaction: refusal)
+    case .refused(let refusal): Problem.response(refusal, to: .transaction)
     case .notAllowed: Problem.notAllowed
     }
   }

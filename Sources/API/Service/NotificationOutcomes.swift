@@ -21,7 +21,7 @@ extension LedgerService {
     let refusal = outcome.refusal ?? .malformed("envelope")
     metrics.notifications.add(received, outcome)
     record(refusal: refusal, received, outcome, since: start)
-    return Problem.response(outcome, refusal)
+    return Problem.response(refusal, to: .notification, outcome)
   }
 
   private func record(

@@ -11,22 +11,12 @@ import Synchronization
 /// Others can cause them too: whoever finds the address can post with a wrong secret, and any
 /// developer can have Apple post here.
 final class OwnerFaults: Sendable {
-  /// What each reason asks of the owner.
-  private static let advice = [
-    "v1_secret":
-      "if Apple sent it: put the shared secret of App Store Connect into v1SharedSecretFile",
-    "chain_root": "if Apple sent it: the program knows no root of it; add that to trustRoots",
-    "chain_path": "if Apple sent it: trustRoots lack its root, or have another of that name",
-    "other_app": "if the app is yours: add it to apps",
-    "other_app_apple_id": "if the app is yours: correct its appAppleId in apps",
-    "other_environment": "if it is wanted: add the environment to the app's environments",
-  ]
-  /// Of these the notification is in quarantine.
-  private static let quarantined: Set = ["other_app", "other_app_apple_id", "other_environment"]
+  private static let entries = Dictionary(
+    uniqueKeysWithValues: RefusalEntry.ownerFaults.map { ($0.code, $0) })
 
-  static let reasons = advice.keys.sorted()
+  static let reasons = entries.keys.sorted()
 
-  private let counts = CounterFamily<String>(maximum: advice.count, other: "other_app")
+  private let counts = CounterFamily<String>(maximum: entries.count, other: "other_app")
   private let log = BoundedLog<String>(
     LineLimit(linesPerMinute: 1), .warning, sumEvent: "owner_faults_left_out",
     members: { [("reason", .string($0))] })
@@ -40,7 +30,7 @@ final class OwnerFaults: Sendable {
   ///   - now: milliseconds since 1970.
   func record(_ refusal: Refusal, _ received: Receiver.Received?, at now: Int64) {
     let reason = refusal.code
-    guard let advice = Self.advice[reason] else { return }
+    guard let entry = Self.entries[reason] else { return }
     counts.add(reason)
     let since = firstAt.withLock { firstAt in
       let first = firstAt[reason] ?? now
@@ -50,17 +40,18 @@ final class OwnerFaults: Sendable {
     log.write(
       reason, "owner_fault",
       [("reason", .string(reason))] + Self.about(received)
-        + [("next", .string(Self.next(reason, advice, since)))])
+        + [("next", .string(Self.next(entry, since)))])
   }
 
   private static func about(_ received: Receiver.Received?) -> [(String, JSONValue)] {
     (received?.logFields ?? []).filter { ["environment", "bundle_id"].contains($0.0) }
   }
 
-  private static func next(_ reason: String, _ advice: String, _ since: Int64) -> String {
+  private static func next(_ entry: RefusalEntry, _ since: Int64) -> String {
+    // What is genuine is in quarantine.
     let admit =
-      quarantined.contains(reason) ? "subledger quarantine admit --reason \(reason); " : ""
-    return "\(advice); reload; then \(admit)subledger recover --since \(Timestamp.text(since))"
+      entry.status == 422 ? "subledger quarantine admit --reason \(entry.code); " : ""
+    return "\(entry.next) Reload; then \(admit)subledger recover --since \(Timestamp.text(since))"
   }
 
   /// Refusals since the start, by reason, those without any too.

@@ -68,13 +68,21 @@ enum HTTPTopic {
       Document.Block.heading("Refusals"),
       .paragraph(
         "A refusal is application/problem+json with the members type, title, status, detail, code "
-          + "and retryable. 4xx is for requests that will never become valid. 503 carries "
-          + "Retry-After: the same request can succeed later."),
+          + "and retryable. detail says what is meant below, and what the body seems to be "
+          + "instead. 4xx is for requests that will never become valid. 503 carries Retry-After: "
+          + "the same request can succeed later."),
+      .paragraph(RefusalEntry.repetition),
+      .paragraph(
+        "A code that begins with \(RefusalEntry.nestedPrefix) and is not below is of a JWS inside "
+          + "a notification: what follows the prefix is its code."),
     ]
-      + RefusalDescription.all.map { refusal -> Document.Block in
-        let code = refusal.code.map { " \($0)" } ?? ""
+      + RefusalEntry.documented.map { refusal -> Document.Block in
         let retryable = refusal.isRetryable ? "  (retryable)" : ""
-        return .entry(.init(term: "\(refusal.status)\(code)\(retryable)", text: refusal.detail))
+        let repeats = refusal.repeats.map { " \($0)" } ?? ""
+        return .entry(
+          .init(
+            term: "\(refusal.status) \(refusal.code)\(retryable)",
+            text: refusal.detail + repeats))
       }
   }
 }

@@ -264,12 +264,19 @@ import Testing
     for check in found {
       let next = try #require(check.next)
       let since = try #require(next.firstMatch(of: /subledger recover --since ([0-9TZ:.-]+)/)?.1)
-      #expect(check.what.contains(" since \(since) "), "\(check)")
+      #expect(check.what.contains(" since \(since). "), "\(check)")
       #expect(!check.description.contains("canary"))
     }
-    #expect(found.first?.what.hasPrefix("2 notifications since") == true, "\(found)")
-    #expect(found.first?.next?.contains("v1SharedSecretFile") == true)
-    #expect(found.last?.what.hasSuffix("though one has that name (chain_path)") == true)
+    #expect(found.last?.what.hasPrefix("v1_secret: 2 refusals since") == true, "\(found)")
+    #expect(found.last?.next?.contains("v1SharedSecretFile") == true)
+    #expect(found.last?.next?.hasSuffix("version 2 alone") == true)
+    #expect(found.first?.what.hasPrefix("chain_path: 1 refusal since") == true)
+    #expect(found.first?.what.hasSuffix("though one has that name.") == true)
+    // What strangers can send at any time is counted, and no finding.
+    #expect(client.post(Array("{}".utf8))?.status == 400)
+    let counted = try examine(installation).filter { $0.topic == "refusals" }
+    #expect(counted.count == 3 && counted[1].what.hasPrefix("envelope: 1 refusal since"))
+    #expect(!counted[1].isFinding)
     #expect(try daemon.stop().code == 0)
   }
 

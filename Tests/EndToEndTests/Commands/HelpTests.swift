@@ -138,12 +138,17 @@ import Testing
       }
     }
     for refusal in [
-      "400", "401 token", "404 no_such_route", "404 no_such_entitlement", "404 wrong_environment",
-      "405 method", "415 media_type", "422",
-      "503  (retryable)",
-      "505 version", "application/problem+json", "Retry-After", "RFC 3339",
+      "503 overload  (retryable)", "application/problem+json", "Retry-After", "RFC 3339",
+      "A notification may not be repeated by Apple.",
     ] {
       #expect(text.contains(refusal), "\(refusal)")
+    }
+    let refusals = try #require(document["x-refusals"]?.elements)
+    #expect(refusals.count > 80)
+    for refusal in refusals {
+      let status = try #require(refusal["status"]?.integer)
+      let code = try #require(refusal["code"]?.string)
+      #expect(text.contains("\n  \(status) \(code)"), "\(status) \(code)")
     }
   }
 

@@ -18,7 +18,7 @@ enum DoctorCommand {
       checks = Doctor.examine(configuration, file: arguments.configurationFile, at: Clock.now())
       checks += SharedJournalCheck.examine(configuration, arguments.folder(configuration))
       checks += daemon(arguments.folder(configuration).controlSocket, configuration, arguments)
-      checks += OwnerFaultCheck.examine(arguments.folder(configuration))
+      checks += RefusalCheck.examine(arguments.folder(configuration))
       checks += MirrorCheck.examine(configuration, arguments.folder(configuration))
       checks += AppStoreKeyCheck.examine(configuration, isOffline: arguments.has("--offline"))
     } catch {
