@@ -8,8 +8,8 @@ public import StrictJSON
 ///
 ///     {"receipt":"…","environment":"Sandbox"}
 ///
-/// `receipt` is the file in base64. `environment` is what the backend expects, Production if it is
-/// left out.
+/// `receipt` is the file in base64, perhaps with line breaks. `environment` is what the backend
+/// expects, Production if it is left out.
 public struct SubmittedReceipt: Sendable {
   static let receiptMember = "receipt"
   fileprivate static let members = [receiptMember, "environment"]
@@ -72,7 +72,8 @@ extension Receiver {
     guard let environment = expected ?? .production, Environment.all.contains(environment) else {
       throw .malformed("environment")
     }
-    guard let der = Base64.decode(ArraySlice(text.utf8)) else {
+    let bytes = ArraySlice(text.utf8)
+    guard let der = Base64.decode(bytes) ?? Base64.decode(ByteSearch.packed(bytes)[...]) else {
       throw .malformed("receipt_base64")
     }
     return try receive(receipt: der, in: environment, arriving: .submitted, at: now)

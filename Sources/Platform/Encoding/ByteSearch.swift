@@ -18,6 +18,23 @@ public enum ByteSearch {
     }
   }
 
+  private static func isSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
+  }
+
+  /// The bytes without spaces, tabs and line ends, as of base64 in lines.
+  public static func packed(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    bytes.filter { !isSpace($0) }
+  }
+
+  /// The bytes without the spaces, tabs and line ends around them.
+  public static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    guard let first = bytes.firstIndex(where: { !isSpace($0) }),
+      let last = bytes.lastIndex(where: { !isSpace($0) })
+    else { return [] }
+    return bytes[first...last]
+  }
+
   /// Whether both slices hold the same bytes.
   public static func areEqual(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Bool {
     guard left.count == right.count else { return false }

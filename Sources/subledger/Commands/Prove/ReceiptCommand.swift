@@ -37,8 +37,7 @@ enum ReceiptCommand {
 
   /// A receipt as the app has it on its disk, or in base64 as backends store it.
   private static func der(_ file: [UInt8]) -> [UInt8] {
-    let text = file.filter { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }
-    return Base64.decode(text[...]) ?? file
+    Base64.decode(ByteSearch.packed(file[...])[...]) ?? file
   }
 
   private static func json(
