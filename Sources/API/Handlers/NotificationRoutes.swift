@@ -23,8 +23,13 @@ extension LedgerHandler {
       return nil
     } catch {
       service.record(refusal: error, nil, since: start)
-      return Problem.response(error, to: .notification)
+      return Problem.response(
+        error, to: .notification, finding: diagnosis(.notification).finding(request.body))
     }
+  }
+
+  func diagnosis(_ wanted: Problem.Subject) -> BodyDiagnosis {
+    BodyDiagnosis(wanted: wanted, takesVersion1: receiver.takesVersion1)
   }
 
   /// Adds to the metrics how often the prover used its chain cache since the last call.

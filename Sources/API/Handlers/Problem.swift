@@ -13,12 +13,19 @@ enum Problem {
   /// What a refusal is about, for the words of its answer.
   enum Subject: Sendable { case notification, transaction, receipt, statement }
 
-  /// - Parameter outcome: what became of it, if that is more than being refused.
+  /// - Parameters:
+  ///   - outcome: what became of it, if that is more than being refused.
+  ///   - finding: what the body seems to be, if that is not what is wanted.
   static func response(
-    _ refusal: Refusal, to subject: Subject = .statement, _ outcome: Outcome? = nil
+    _ refusal: Refusal, to subject: Subject = .statement, _ outcome: Outcome? = nil,
+    finding: BodyFinding? = nil
   ) -> HTTPResponse {
-    response(
-      status(of: refusal), refusal.code, storage(refusal, subject, outcome),
+    let entry = RefusalEntry.of(refusal.code, status: status(of: refusal))
+    let meaning =
+      if case .malformed = refusal, finding != nil { subject.wish } else { entry?.meaning }
+    return response(
+      status(of: refusal), refusal.code,
+      [meaning, storage(refusal, subject, outcome), finding?.text ?? entry?.next],
       retryAfter: retryAfter(refusal))
   }
 

@@ -45,15 +45,18 @@ extension LedgerHandler {
       }
       return nil
     } catch {
-      return service.refused(error, since: start)
+      return service.refused(
+        error, diagnosis(.transaction).finding(request.body), since: start)
     }
   }
 }
 
 extension LedgerService {
-  fileprivate func refused(_ refusal: Refusal, since start: Int64) -> HTTPResponse {
+  fileprivate func refused(
+    _ refusal: Refusal, _ finding: BodyFinding? = nil, since start: Int64
+  ) -> HTTPResponse {
     record(transaction: .refused(refusal), nil, since: start)
-    return Problem.response(refusal, to: .transaction)
+    return Problem.response(refusal, to: .transaction, finding: finding)
   }
 
   /// Responds to a transaction that the writer has processed. This is the only place that returns
@@ -147,15 +150,18 @@ extension LedgerHandler {
       if !submissions.isEmpty { service.ledger.submit(whole: submissions) }
       return nil
     } catch {
-      return service.refused(receipt: error, since: start)
+      return service.refused(
+        receipt: error, diagnosis(.receipt).finding(request.body), since: start)
     }
   }
 }
 
 extension LedgerService {
-  fileprivate func refused(receipt refusal: Refusal, since start: Int64) -> HTTPResponse {
+  fileprivate func refused(
+    receipt refusal: Refusal, _ finding: BodyFinding? = nil, since start: Int64
+  ) -> HTTPResponse {
     record(receipt: .refused(refusal), nil, since: start)
-    return Problem.response(refusal, to: .receipt)
+    return Problem.response(refusal, to: .receipt, finding: finding)
   }
 
   /// Responds to a receipt that the writer has processed. This is the only place that returns 200

@@ -10,14 +10,15 @@ import StrictJSON
 enum StatementFault: Error {
   case query(ParameterFault)
   case body(ParameterFault)
-  case refused(Refusal)
+  case refused(Refusal, BodyFinding?)
   case notAllowed
 
   var response: HTTPResponse {
     switch self {
     case .query(let fault): Problem.response(fault)
     case .body(let fault): Problem.response(toBody: fault)
-    case .refused(let refusal): Problem.response(refusal, to: .transaction)
+    case .refused(let refusal, let finding):
+      Problem.response(refusal, to: .transaction, finding: finding)
     case .notAllowed: Problem.notAllowed
     }
   }
@@ -55,7 +56,7 @@ struct StatementRequest {
       if body[SubmittedTransaction.transactionMember] != nil {
         guard token.permissions.contains(.submit) else { throw .notAllowed }
         let submitted = try mapError(
-          StatementFault.refused,
+          { StatementFault.refused($0, BodyDiagnosis(wanted: .transaction).finding(request.body)) },
           try receiver.receive(submitted: body, at: Clock.now(), from: token.name))
         let stream = submitted.stream
         evidence = submitted.evidence

@@ -1,3 +1,4 @@
+import AppStore
 import HTTPServer
 import Ledger
 import Platform
@@ -21,7 +22,14 @@ extension LedgerService {
     let refusal = outcome.refusal ?? .malformed("envelope")
     metrics.notifications.add(received, outcome)
     record(refusal: refusal, received, outcome, since: start)
-    return Problem.response(refusal, to: .notification, outcome)
+    return Problem.response(
+      refusal, to: .notification, outcome, finding: Self.finding(received))
+  }
+
+  /// What is in quarantine instead of a notification, such as a transaction.
+  private static func finding(_ received: Receiver.Received) -> BodyFinding? {
+    guard case .quarantine(let item) = received.submission, item.source == .v2 else { return nil }
+    return BodyDiagnosis(wanted: .notification).finding(jws: item.body[...])
   }
 
   private func record(

@@ -30,6 +30,9 @@ public final class Receiver {
   public var chainHits: Int { proof.chainHits }
   public var chainMisses: Int { proof.chainMisses }
 
+  /// Whether an app has a shared secret, so that notifications of version 1 can be authentic.
+  public var takesVersion1: Bool { !secrets.isEmpty }
+
   /// Receives the body of a POST.
   ///
   /// - Parameters:

@@ -124,16 +124,7 @@ extension Receiver {
     } catch {
       if case .notAdmitted = error { throw error }
       // Xcode signs purchases of local tests with a certificate of its own.
-      throw Self.isOfXcode(jws) ? .untrusted("xcode_signature") : error
+      throw ClaimedJWS(jws)?.isOfXcode == true ? .untrusted("xcode_signature") : error
     }
-  }
-
-  /// Whether a JWS that is not proven claims to come from Xcode's local tests.
-  private static func isOfXcode(_ jws: ArraySlice<UInt8>) -> Bool {
-    let parts = jws.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
-      let root = try? JSONDocument(parsing: payload, within: .unproven).root
-    else { return false }
-    return ["Xcode", "LocalTesting"].contains(root["environment"]?.string)
   }
 }
