@@ -104,4 +104,49 @@ import Testing
         .execute("UPDATE arrival SET how = 'asked'")
     }
   }
+
+  /// A journal with two events that were not posted, after a change in SQL.
+  private static func changed(_ sql: String) throws -> Scratch {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    let events = [EventArrival.history, .import].enumerated().map { index, arrival in
+      var event = Sample.event(index + 1)
+      event.arrival = arrival
+      return Submission.event(event)
+    }
+    _ = try opened.journal.append(events)
+    try opened.journal.close()
+    try SQLiteConnection.open(scratch.folder.journal, .write).execute(
+      """
+      DROP TRIGGER arrival_update; DROP TRIGGER arrival_delete; \(sql);
+      CREATE TRIGGER arrival_update BEFORE UPDATE ON arrival
+      BEGIN SELECT raise(ABORT, 'how an event arrived never changes'); END;
+      CREATE TRIGGER arrival_delete BEFORE DELETE ON arrival
+      BEGIN SELECT raise(ABORT, 'how an event arrived never changes'); END;
+      """)
+    return scratch
+  }
+
+  @Test(arguments: [
+    ("UPDATE arrival SET how = 'asked' WHERE seq = 1", "a row was changed or replaced"),
+    ("DELETE FROM arrival WHERE seq = 1", "1 rows, the journal's writer counted 2"),
+    (
+      "UPDATE arrival SET how = CASE how WHEN 'import' THEN 'history' ELSE 'import' END",
+      "a row was changed or replaced"
+    ),
+  ]) func `a changed, moved or removed arrival is found`(sql: String, fault: String) throws {
+    let scratch = try Self.changed(sql)
+    let faults = try JournalReader.open(scratch.folder).rowFaults()
+    #expect(faults == ["arrivals: \(fault)"])
+  }
+
+  @Test func `what a program without these digests wrote is no fault after a start`() throws {
+    let scratch = try Self.changed(
+      """
+      UPDATE meta SET value = value + 1 WHERE key = 'generation';
+      DELETE FROM arrival WHERE seq = 1
+      """)
+    _ = try scratch.open()
+    #expect(try JournalReader.open(scratch.folder).rowFaults() == [])
+  }
 }

@@ -163,10 +163,11 @@ final class ChainCheck {
         add(7, event.seq, "is proven and marked as unproven; start the daemon again")
       }
     } catch {
-      add(
-        3, event.seq,
-        event.source.isSigned
-          ? "is not proven: \(error.code)" : "the body is not of the source \(event.source)")
+      if event.source.isSigned {
+        add(3, event.seq, "is not proven: \(error.code)")
+      } else {
+        add(5, event.seq, "the body is not of the source \(event.source)")
+      }
     }
     note(event)
   }

@@ -207,7 +207,7 @@ extension Journal {
   }
 
   func removeHeld(_ id: Int64, _ connection: SQLiteConnection) throws(LedgerError) {
-    try RunningDigest.held.remove(id, connection)
+    try RunningDigest.held.remove([id], connection)
     let receipt = try connection.statement(
       "DELETE FROM held_evidence WHERE id = ? RETURNING iif(source = 'receipt', body_sha256, x'')"
     ).bind(1, id).first { $0.bytes(0) }

@@ -52,6 +52,7 @@ extension Journal {
     try appends()
     try storeWaiting(connection)
     try RunningDigest.v1Apps.add(batch.unnamed, connection)
+    try RunningDigest.arrivals.add(batch.arrived, connection)
   }
 
   /// Writes one submission. Called within `appending`.
@@ -104,6 +105,7 @@ extension Journal {
     let next = Head(seq: head.seq + 1, hash: hash, receivedAt: receivedAt)
     try insert(event, next, receivedAt, connection)
     try event.arrival.write(next.seq, connection)
+    if event.arrival != .posted { batch.arrived.append(next.seq) }
     if !event.source.namesApp { batch.unnamed.append(next.seq) }
     if event.source.isOwners { try insertStatement(of: event, next.seq, connection) }
     try release(ComparedContent(event), connection)

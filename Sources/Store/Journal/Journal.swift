@@ -68,8 +68,10 @@ public final class Journal {
     /// The stream about which evidence was journaled last, and what it says; nil if other events
     /// were appended since.
     var judged: (stream: StreamKey, state: StreamState)?
-    /// The seqs of the events that do not name their app (`RunningDigest.v1Apps`).
+    /// The seqs of the events that do not name their app (`RunningDigest.v1Apps`), and of those
+    /// that were not posted.
     var unnamed: [Int64] = []
+    var arrived: [Int64] = []
   }
   /// How many notifications of each owner are in quarantine.
   var quarantineSizes: [NewQuarantine.Owner: Int] = [:]
@@ -167,9 +169,10 @@ public final class Journal {
       throw .corrupt("the generation of the journal is impossible")
     }
     try meta.set(.generation, generation + 1)
-    try meta.set(.v1FiledGeneration, generation + 1)
-    // A program that does not know it writes the generation alone.
-    try meta.set(.judgedGeneration, generation + 1)
+    // A program that does not know them writes the generation alone.
+    for known in [Meta.Key.v1FiledGeneration, .judgedGeneration, .digestsGeneration] {
+      try meta.set(known, generation + 1)
+    }
   }
 
   /// Publishes the trained dictionary. Only called after it was committed.

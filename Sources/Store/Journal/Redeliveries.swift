@@ -65,6 +65,8 @@ struct WaitingCounts {
         """
       ).bind(1, overflow).run()
     }
+    let seqs = Array(redeliveries.keys)
+    try RunningDigest.redeliveries.remove(seqs, connection)
     for (seq, found) in redeliveries {
       try connection.statement(
         """
@@ -77,6 +79,7 @@ struct WaitingCounts {
         """
       ).bind(1, seq).bind(2, found.count).bind(3, found.firstAt).bind(4, found.lastAt).run()
     }
+    try RunningDigest.redeliveries.add(seqs, connection)
   }
 }
 

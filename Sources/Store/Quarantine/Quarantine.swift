@@ -75,7 +75,7 @@ extension Journal {
   /// Returns whether there was one with this id.
   @discardableResult
   private func remove(_ id: Int64, _ connection: SQLiteConnection) throws(LedgerError) -> Bool {
-    try RunningDigest.quarantine.remove(id, connection)
+    try RunningDigest.quarantine.remove([id], connection)
     let owner = try connection.statement(
       "DELETE FROM quarantine WHERE id = ? RETURNING \(Self.ownerColumn)"
     ).bind(1, id).first { Self.owner($0.int(0)) }

@@ -25,6 +25,11 @@ struct Meta {
     case v1Digest = "v1_digest"
     case v1FiledFrom = "v1_filed_from"
     case v1FiledGeneration = "v1_filed_generation"
+    case arrivalCount = "arrival_count"
+    case arrivalDigest = "arrival_digest"
+    case redeliveryCount = "redelivery_count"
+    case redeliveryDigest = "redelivery_digest"
+    case digestsGeneration = "digests_generation"
     case foldVersion = "fold_version"
     case fingerprint
     case foldedThrough = "folded_through"

@@ -74,12 +74,14 @@ extension JournalReader {
       let isValid: Bool? =
         switch Meta.Key(rawValue: row.key) {
         case .journalId: row.type == "blob" && row.length == 16
-        case .quarantineDigest, .heldDigest, .v1Digest, .notesHash:
+        case .quarantineDigest, .heldDigest, .v1Digest, .arrivalDigest, .redeliveryDigest,
+          .notesHash:
           row.type == "blob" && row.length == 32
         case .open, .shared, .erasureDue: row.value == 0 || row.value == 1
         case .judgedWaiting: row.type == "blob" && row.length % 8 == 0
         case .generation, .foreignOverflow, .unnamedThrough, .quarantineCount, .heldCount, .v1Count,
-          .v1From, .v1FiledFrom, .v1FiledGeneration, .notes, .judgedBy, .judgedThrough,
+          .arrivalCount, .redeliveryCount, .digestsGeneration, .v1From, .v1FiledFrom,
+          .v1FiledGeneration, .notes, .judgedBy, .judgedThrough,
           .judgedGeneration:
           row.value.map { $0 >= 0 } ?? false
         default: nil
@@ -115,8 +117,12 @@ extension JournalReader {
     let meta = Meta(connection: connection)
     var faults: [String] = []
     let from = try meta.int(.v1From)
-    let held = try hasEvidence() ? [(RunningDigest.held, "TRUE", "held evidence")] : []
-    for (digest, condition, noun) in held + [
+    let tables = [
+      (RunningDigest.held, try hasEvidence(), "held evidence"),
+      (RunningDigest.arrivals, try hasArrivals(), "arrivals"),
+      (RunningDigest.redeliveries, try hasHistory(), "redeliveries"),
+    ].filter(\.1).map { ($0.0, "TRUE", $0.2) }
+    for (digest, condition, noun) in tables + [
       (RunningDigest.quarantine, "TRUE", "quarantine"),
       (
         RunningDigest.v1Apps,

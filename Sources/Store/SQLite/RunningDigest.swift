@@ -41,6 +41,16 @@ struct RunningDigest {
       from: "event JOIN stream ON stream.id = event.stream_id JOIN app ON app.id = stream.app_id"),
     key: "event.seq")
 
+  /// How events arrived: sinks choose by it.
+  static let arrivals = RunningDigest(
+    count: .arrivalCount, digest: .arrivalDigest, select: select(["seq", "how"], from: "arrival"),
+    key: "seq")
+
+  /// How often notifications came again.
+  static let redeliveries = RunningDigest(
+    count: .redeliveryCount, digest: .redeliveryDigest,
+    select: select(["seq", "count", "first_at_ms", "last_at_ms"], from: "redelivery"), key: "seq")
+
   /// Type and bytes of each column: no two rows have the same text.
   private static func select(_ columns: [String], from tables: String) -> String {
     let text = columns.map { "typeof(\($0)) || hex(\($0))" }.joined(separator: " || ',' || ")
@@ -80,20 +90,24 @@ struct RunningDigest {
 
   /// Adds rows that were inserted.
   func add(_ ids: [Int64], _ connection: SQLiteConnection) throws(LedgerError) {
+    try change(ids, by: 1, connection) { $0.add(element: $1) }
+  }
+
+  /// Removes rows that are to be changed or deleted.
+  func remove(_ ids: [Int64], _ connection: SQLiteConnection) throws(LedgerError) {
+    try change(ids, by: -1, connection) { $0.remove(element: $1) }
+  }
+
+  private func change(
+    _ ids: [Int64], by number: Int64, _ connection: SQLiteConnection,
+    _ change: (inout SetDigest, [UInt8]) -> Void
+  ) throws(LedgerError) {
     guard !ids.isEmpty, var value = try stored(connection) else { return }
     for id in ids {
       guard let row = try row(id, connection) else { continue }
-      value.count += 1
-      value.digest.add(element: row)
+      value.count += number
+      change(&value.digest, row)
     }
-    try store(value, connection)
-  }
-
-  /// Removes a row that is to be deleted.
-  func remove(_ id: Int64, _ connection: SQLiteConnection) throws(LedgerError) {
-    guard var value = try stored(connection), let row = try row(id, connection) else { return }
-    value.count -= 1
-    value.digest.remove(element: row)
     try store(value, connection)
   }
 
@@ -110,6 +124,14 @@ struct RunningDigest {
     }
     if try meta.bytes(.heldDigest) == nil {
       try held.store(try held.compute(connection), connection)
+    }
+    // A program that does not know them writes the generation alone, and may have written rows.
+    let known = try meta.int(.digestsGeneration)
+    let generation = try meta.int(.generation)
+    if known == nil || known != generation {
+      for digest in [arrivals, redeliveries] {
+        try digest.store(try digest.compute(connection), connection)
+      }
     }
     // Not of the events before: finding them takes as long as reading the whole journal.
     if try meta.bytes(.v1Digest) == nil {

@@ -153,7 +153,7 @@ extension Journal {
   private func remove(
     _ table: NotedTable, _ rowID: Int64, _ connection: SQLiteConnection
   ) throws(LedgerError) {
-    try table.digest?.remove(rowID, connection)
+    try table.digest?.remove([rowID], connection)
     try count(table, rowID, -1, connection)
     try connection.statement("DELETE FROM \(table.name) WHERE \(table.key) = ?").bind(1, rowID)
       .run()
@@ -190,7 +190,7 @@ extension Journal {
       try connection.statement("SELECT 1 FROM \(table.name) WHERE \(table.key) = ?")
       .bind(1, rowID).first { _ in true } ?? false
     let names = table.columns.filter { columns[$0] != nil }
-    if exists { try table.digest?.remove(rowID, connection) }
+    if exists { try table.digest?.remove([rowID], connection) }
     let statement = try connection.statement(
       exists
         ? """

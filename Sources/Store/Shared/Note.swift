@@ -19,7 +19,7 @@ import SignedData
 // | meta                 | foreign_overflow, unnamed_through           | note                     |
 // |                      | *_count, *_digest, v1_from, v1_filed_from   | derived                  |
 // |                      | journal_id, open, shared, notes*,           | local                    |
-// |                      | generation, v1_filed_generation             | local                    |
+// |                      | generation, *_generation                    | local                    |
 // |                      | evidence_judged_*, evidence_waiting         | local                    |
 // | broken_event,        | follow                                      | local                    |
 // | unproven_event,      |                                             |                          |

@@ -34,9 +34,11 @@ struct NotedTable: Sendable {
     name: "account", key: "id", columns: ["kind", "name", "key", "mac"], isAutoincrement: true)
 
   static let redelivery = NotedTable(
-    name: "redelivery", key: "seq", columns: ["count", "first_at_ms", "last_at_ms"])
+    name: "redelivery", key: "seq", columns: ["count", "first_at_ms", "last_at_ms"],
+    digest: .redeliveries)
 
-  static let arrival = NotedTable(name: "arrival", key: "seq", columns: ["how"])
+  static let arrival = NotedTable(
+    name: "arrival", key: "seq", columns: ["how"], digest: .arrivals)
 
   static let all = [quarantine, heldEvidence, receipt, account, redelivery, arrival]
 

@@ -142,6 +142,17 @@ import Testing
     Edit(
       "PRAGMA ignore_check_constraints = ON; INSERT INTO arrival VALUES (1, 'posted')",
       "how seq 1 arrived is not known"),
+    Edit("INSERT INTO arrival VALUES (1, 'history')", "arrivals: 1 rows, the journal's writer"),
+    Edit(
+      "UPDATE redelivery SET count = count + 1 WHERE count > 1",
+      "redeliveries: a row was changed or replaced"),
+    Edit(
+      "UPDATE redelivery SET first_at_ms = first_at_ms - 1, last_at_ms = last_at_ms - 1",
+      "redeliveries: a row was changed or replaced"),
+    Edit("UPDATE redelivery SET seq = 3 WHERE seq = 1", "redeliveries: a row was changed"),
+    Edit(
+      "DELETE FROM redelivery WHERE seq = 1", "redeliveries: 1 rows, the journal's writer counted 2"
+    ),
   ]
 
   /// One of two notifications of another app.
