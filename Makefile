@@ -24,7 +24,7 @@ HOSTILE ?= 100000
 # How often each command that asks Apple is killed.
 KILLS ?= 100
 # How many histories are simulated, and how many images of a disk after power loss are checked.
-SIMULATIONS ?= 30000
+SIMULATIONS ?= 10000
 # How many random histories each of the fold's properties is checked on.
 LAWS ?= 130000
 # How many lives are compared with the truth, and how many are told by any mixture of evidence.
@@ -113,7 +113,7 @@ mixed: deps ## Tells ledgers of MIXED random lives by any mixture of evidence (3
 customers: deps ## Compares what CUSTOMERS (20,000) may use with plain rows, at 20 moments each
 	SUBLEDGER_COUNTS=customers=$(CUSTOMERS) $(TEST) --filter '^EndToEndTests\.CustomerFleetTests'
 
-simulation: deps ## Simulates 30,000 histories of the whole ledger with injected faults
+simulation: deps ## Simulates 10,000 histories of one daemon and of two, with injected faults
 	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_COUNTS=simulations=$(SIMULATIONS),sharedSimulations=$(SIMULATIONS) \
 	  $(TEST) --filter SimulationTests
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import AppStore
 
-/// A notification with every member that Apple's pages and library name, of which most are not read.
+/// A notification with every member that Apple's pages and library name. Most are not read.
 @Suite struct EveryMemberTests {
   private static func fixture() throws -> JSONValue {
     let file = Bundle.module.bundleURL.appendingPathComponent("Fixtures/every-member.json")

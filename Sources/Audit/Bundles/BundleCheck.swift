@@ -161,6 +161,9 @@ public final class BundleCheck {
       if !link.source.isSigned { report.unsigned += 1 }
       events.append(event)
     } catch {
+      guard link.source.isSigned else {
+        return report.find(5, link.seq, "the body is not what its line says")
+      }
       report.find(3, link.seq, "is not proven: \(error.code)")
     }
   }

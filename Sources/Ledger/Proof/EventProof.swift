@@ -15,6 +15,7 @@ package final class EventProof {
 
   /// - Parameter proof: nil if signatures are not to be checked: they were before the bodies were
   ///   journaled.
+  /// - Throws: as `ReceiptProof`, which throws nothing without roots.
   package init(_ proof: NotificationProof?) throws(LedgerError) {
     self.proof = proof
     receipts = if let proof { proof.receipts } else { try ReceiptProof(nil) }
@@ -35,7 +36,7 @@ package final class EventProof {
     switch filed.source.form {
     case .statement:
       guard let statement = OwnerStatement(body: body), statement.source == filed.source else {
-        throw .malformed("statement")
+        throw .notAdmitted("payload_shape")
       }
       return statement.envelope(receivedAt: filed.receivedAt)
     case .v1: return try v1(body, filed, isFormer).envelope(filed)
@@ -59,7 +60,7 @@ package final class EventProof {
     if source.form == .receipt {
       return try receipts.notification(body, of: originalTransactionId, at: now)
     }
-    guard source.form == .jws else { throw .malformed("source") }
+    guard source.form == .jws else { throw .notAdmitted("payload_shape") }
     guard let proof else {
       return try JournaledNotification.decode(signedPayload: body[...], of: source)
     }
@@ -76,9 +77,9 @@ package final class EventProof {
   ) throws(Refusal) -> DecodedNotification {
     guard let root = try? JSONDocument(parsing: body).root,
       var notification = try? V1Notification(root)
-    else { throw .malformed("v1") }
+    else { throw .notAdmitted("payload_shape") }
     let canonical = V1Body(root)
-    guard canonical.bytes == body else { throw .malformed("v1") }
+    guard canonical.bytes == body else { throw .notAdmitted("payload_shape") }
     let stream = filed.originalTransactionId
     if isFormer, !ByteSearch.areEqual(notification.originalTransactionId, stream),
       ByteSearch.areEqual(notification.formerOriginalTransactionId, stream),

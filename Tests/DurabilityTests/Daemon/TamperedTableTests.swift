@@ -142,7 +142,7 @@ import Testing
     Edit(
       "PRAGMA ignore_check_constraints = ON; INSERT INTO arrival VALUES (1, 'posted')",
       "how seq 1 arrived is not known"),
-    Edit("INSERT INTO arrival VALUES (1, 'history')", "arrivals: 1 rows, the journal's writer"),
+    Edit("INSERT INTO arrival VALUES (1, 'history')", "arrivals: 3 rows, the journal's writer"),
     Edit(
       "UPDATE redelivery SET count = count + 1 WHERE count > 1",
       "redeliveries: a row was changed or replaced"),
