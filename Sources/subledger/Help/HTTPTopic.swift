@@ -20,15 +20,10 @@ enum HTTPTopic {
         + "disk: {\"outcome\":\"accepted\",\"seq\":7}. The outcome is duplicate if the journal "
         + "already has an event with the uuid."),
     .paragraph(
-      "POST /v1/transactions takes what StoreKit 2 gave to the app: {\"signedTransaction\":\"…\", "
-        + "\"signedRenewalInfo\":\"…\", \"environment\":\"Sandbox\", "
-        + "\"account\":\"user-4711\"}, the last three optional: Production where no environment is "
-        + "given, and your own id of the user, who has the purchase from then on. It answers "
-        + "with the customer's entitlement: {\"outcome\":\"accepted\",\"entitlement\":{…}}."),
-    .paragraph(
-      "POST /v1/receipts takes the receipt of an app in base64: {\"receipt\":\"…\", "
-        + "\"environment\":\"Sandbox\"}. It answers with the entitlements of the customers it is "
-        + "about, 100 at most: {\"outcome\":\"accepted\",\"entitlements\":[{…}],\"more\":false}."),
+      "POST /v1/transactions answers with the customer's entitlement: "
+        + "{\"outcome\":\"accepted\",\"entitlement\":{…}}. POST /v1/receipts answers with the "
+        + "entitlements of the customers it is about, 100 at most: "
+        + "{\"outcome\":\"accepted\",\"entitlements\":[{…}],\"more\":false}."),
     .paragraph(
       "Times in parameters are RFC 3339 (2026-01-31T10:00:00Z) or milliseconds since 1970 UTC. "
         + "Times in answers are milliseconds since 1970 UTC. A parameter that is unknown, given "
