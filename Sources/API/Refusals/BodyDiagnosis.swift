@@ -16,7 +16,8 @@ struct BodyDiagnosis {
     let text = ByteSearch.trimmed(body[...])
     if text.isEmpty { return .empty }
     do throws(JSONError) {
-      let root = try JSONDocument(parsing: body, within: limits(body)).root
+      let limits = wanted == .notification ? JSONLimits.version1(bytes: body.count) : .unproven
+      let root = try JSONDocument(parsing: body, within: limits).root
       switch root.kind {
       case .object: return object(root)
       case .array: return .list
@@ -31,13 +32,6 @@ struct BodyDiagnosis {
   /// What a JWS claims to be that was proven or not, if that is not what is wanted.
   func finding(jws: ArraySlice<UInt8>) -> BodyFinding? {
     ClaimedJWS(jws).flatMap { finding($0) }
-  }
-
-  /// As `Receiver` does: a notification of version 1 has all transactions of a receipt.
-  private func limits(_ body: [UInt8]) -> JSONLimits {
-    let limits = JSONLimits.unproven
-    guard wanted == .notification else { return limits }
-    return JSONLimits(members: limits.members, values: limits.values + body.count / 8)
   }
 
   // MARK: No JSON
@@ -69,7 +63,7 @@ struct BodyDiagnosis {
     if let value = root[wanted.member] { return self.value(value) ?? members(root) }
     let wrapper = BodyWrapper.all.first { $0.members.allSatisfy { root[$0] != nil } }
     if let wrapper { return wrapper.finding }
-    if root["notification_type"] != nil || root["unified_receipt"] != nil { return version1(root) }
+    if Self.isVersion1(root) { return version1 }
     if let kind = ClaimedJWS.kind(root) { return .decoded(kind) }
     if ReceiptText.isUnity(root) { return .unity }
     return signed(in: root) ?? spelled(root) ?? named(root)
@@ -107,7 +101,7 @@ struct BodyDiagnosis {
   /// What is wrong beside the member that is wanted.
   private func members(_ root: JSONElement) -> BodyFinding? {
     guard wanted != .notification else {
-      guard root["notification_type"] != nil || root["unified_receipt"] != nil else { return nil }
+      guard Self.isVersion1(root) else { return nil }
       return BodyFinding(
         "a body with members of both versions", "Send that of one version, as Apple sent it.")
     }
@@ -124,7 +118,11 @@ struct BodyDiagnosis {
       "Send jwsRepresentation of the subscription's renewalInfo, or leave it out.")
   }
 
-  private func version1(_ root: JSONElement) -> BodyFinding? {
+  private static func isVersion1(_ root: JSONElement) -> Bool {
+    root["notification_type"] != nil || root["unified_receipt"] != nil
+  }
+
+  private var version1: BodyFinding? {
     let name = "a notification of version 1"
     guard wanted == .notification else {
       return BodyFinding(name, "Send it to POST /v1/notifications.")

@@ -2,7 +2,7 @@ public import AppStore
 public import Platform
 import SignedData
 public import Store
-import StrictJSON
+public import StrictJSON
 
 /// Proves and admits the body of a POST: returns what the writer should journal or quarantine, or
 /// throws a refusal.
@@ -68,12 +68,9 @@ public final class Receiver {
     }
   }
 
-  /// How much an unproven body may hold. A V1 body is JSON with all transactions of a receipt,
-  /// where a value takes eight bytes or more.
+  /// How much an unproven body may hold.
   private func limits(of body: [UInt8]) -> JSONLimits {
-    let limits = JSONLimits.unproven
-    guard !secrets.isEmpty else { return limits }
-    return JSONLimits(members: limits.members, values: limits.values + body.count / 8)
+    takesVersion1 ? .version1(bytes: body.count) : .unproven
   }
 
   /// Receives the body of a quarantined notification again. A receipt has several parts.
@@ -201,5 +198,13 @@ public final class Receiver {
   func owner(_ bundleId: String?) -> NewQuarantine.Owner {
     guard let bundleId else { return .unnamed }
     return apps[exactly: bundleId] == nil ? .foreign : .ours
+  }
+}
+
+extension JSONLimits {
+  /// How much an unproven V1 body may hold: JSON with all transactions of a receipt, where a value
+  /// takes eight bytes or more.
+  public static func version1(bytes: Int) -> JSONLimits {
+    JSONLimits(members: unproven.members, values: unproven.values + bytes / 8)
   }
 }
