@@ -259,7 +259,7 @@ sanitize: deps-postgres ## Runs all tests under the thread sanitizer, then under
 	SWIFT=$(SWIFT) .ci/sanitize thread
 	SWIFT=$(SWIFT) .ci/sanitize address
 
-mutants: deps-postgres ## Breaks 142 lines, one at a time; the tests must fail for each
+mutants: deps-postgres ## Breaks lines one at a time, as Tests/Mutants says; tests must fail for each
 	SWIFT=$(SWIFT) .ci/mutants
 
 install: build ## Installs binary, manual, completions and alert rules under PREFIX (/usr/local)
