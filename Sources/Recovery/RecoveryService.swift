@@ -15,11 +15,10 @@ public final class RecoveryService: Sendable {
   let version: String
   let configuration: @Sendable () -> Configuration
   let onOutcome: @Sendable (Receiver.Received, Outcome) -> Void
-  let cancellation = Cancellation()
   /// The journal's head before anything was received: what arrives later hides no gap, and is none.
   let firstHead: Head
   private let state = Mutex(RecoveryStatus())
-  private let thread: Mutex<Thread?> = Mutex(nil)
+  private let thread = ServiceThread("recovery", .background)
 
   /// Notes the journal's head. Make it before the server listens.
   ///
@@ -40,18 +39,13 @@ public final class RecoveryService: Sendable {
   ///
   /// - Throws: `LedgerError` if the thread cannot be started.
   public func start() throws(LedgerError) {
-    let started = try Thread.start("recovery") { [self] in
-      Niceness.background.apply()
-      RecoveryWorker(self).run()
-    }
-    thread.withLock { $0 = started }
+    try thread.start { [self] in RecoveryWorker(self).run() }
   }
 
   /// Ends the thread, also in the middle of a request. Call it before the ledger stops.
-  public func stop() {
-    cancellation.request()
-    thread.withLock { $0.take() }?.join()
-  }
+  public func stop() { thread.stop() }
+
+  var cancellation: Cancellation { thread.cancellation }
 
   public var status: RecoveryStatus { state.withLock { $0 } }
 

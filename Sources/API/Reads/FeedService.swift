@@ -31,13 +31,11 @@ final class FeedService: Sendable {
     var waiters: [Waiter] = []
     /// How many requests of each token wait, in the list or while a page is read for them.
     var counts: [String: Int] = [:]
-    var thread: Thread?
-    var isStopped = false
   }
 
   private let ledger: Ledger
   private let readers: ReaderPool
-  private let wakeup = WakeupEvent()
+  private let thread = ServiceThread("feed", .reactor)
   private let state = Mutex(State())
 
   /// Requests that may wait, in all and of one token.
@@ -47,8 +45,7 @@ final class FeedService: Sendable {
 
   init(_ ledger: Ledger, _ readers: ReaderPool) {
     (self.ledger, self.readers) = (ledger, readers)
-    let wakeup = wakeup
-    ledger.onCommit { wakeup.signal() }
+    ledger.onCommit { [thread] in thread.wake() }
   }
 
   /// Answers a request through `sender`.
@@ -67,7 +64,7 @@ final class FeedService: Sendable {
       leave(waiter)
       return false
     }
-    sender.whenClientEnds { [wakeup] in wakeup.signal() }
+    sender.whenClientEnds { [thread] in thread.wake() }
     return true
   }
 
@@ -75,16 +72,10 @@ final class FeedService: Sendable {
   private func enter(_ owner: String) -> Bool {
     state.withLock { state in
       let own = state.counts[owner, default: 0]
-      guard !state.isStopped, own < Self.share,
-        state.counts.values.reduce(0, +) < Self.capacity
+      guard !thread.isStopping, own < Self.share,
+        state.counts.values.reduce(0, +) < Self.capacity,
+        (try? thread.start { self.run() }) != nil
       else { return false }
-      if state.thread == nil {
-        state.thread = try? Thread.start("feed") {
-          Niceness.reactor.apply()
-          self.run()
-        }
-      }
-      guard state.thread != nil else { return false }
       state.counts[owner] = own + 1
       return true
     }
@@ -106,11 +97,11 @@ final class FeedService: Sendable {
       var waiter = waiter
       if let response = response(to: &waiter, reader) { return answer(waiter, response) }
       let isKept = state.withLock { state in
-        if !state.isStopped { state.waiters.append(waiter) }
-        return !state.isStopped
+        if !thread.isStopping { state.waiters.append(waiter) }
+        return !thread.isStopping
       }
       guard isKept else { return answer(waiter, Self.stopped) }
-      wakeup.signal()
+      thread.wake()
     }
   }
 
@@ -137,8 +128,8 @@ final class FeedService: Sendable {
   }
 
   private func run() {
-    while !state.withLock({ $0.isStopped }) {
-      wakeup.clear()
+    while !thread.isStopping {
+      thread.wakeup.clear()
       let head = ledger.foldedHead.seq
       let due = state.withLock { state in
         let first = state.waiters.partition { $0.head < head || $0.isOver }
@@ -152,19 +143,13 @@ final class FeedService: Sendable {
       }
       let rest = next.map { max(0, $0 - Clock.monotonicNanoseconds()) / 1_000_000 + 1 }
       let wait = refused.isEmpty ? rest ?? -1 : Self.retryMilliseconds
-      wakeup.wait(milliseconds: Int32(clamping: wait))
+      thread.wait(milliseconds: wait)
     }
   }
 
   /// Answers what waits, and ends the thread. The pool must be stopped afterwards.
   func stop() {
-    let thread = state.withLock { state in
-      state.isStopped = true
-      defer { state.thread = nil }
-      return state.thread
-    }
-    wakeup.signal()
-    thread?.join()
+    thread.stop()
     let left = state.withLock { state in
       defer { state.waiters = [] }
       return state.waiters

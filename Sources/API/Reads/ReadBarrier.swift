@@ -29,17 +29,14 @@ final class ReadBarrier: Sendable {
     func finish(_ isReached: Bool) { proceed.withLock { $0.take() }?(isReached) }
   }
 
-  private struct State {
-    var waiters: [Waiter] = []
-    var thread: Thread?
-    var isStopped = false
-  }
-
   private let ledger: Ledger
-  private let wakeup = WakeupEvent()
-  private let state = Mutex(State())
+  private let thread = ServiceThread("reads", .reactor)
+  private let waiters = Mutex<[Waiter]>([])
 
-  init(_ ledger: Ledger) { self.ledger = ledger }
+  init(_ ledger: Ledger) {
+    self.ledger = ledger
+    ledger.onCommit { [thread] in thread.wake() }
+  }
 
   /// Calls a closure once the rows have the event at `seq`.
   ///
@@ -59,54 +56,37 @@ final class ReadBarrier: Sendable {
   }
 
   private func add(_ waiter: Waiter) -> Bool {
-    let (isAdded, isFirst) = state.withLock { state in
-      guard !state.isStopped, state.waiters.count < Self.capacity else { return (false, false) }
-      let isFirst = state.thread == nil
-      if isFirst {
-        state.thread = try? Thread.start("reads") {
-          Niceness.reactor.apply()
-          self.run()
-        }
-      }
-      guard state.thread != nil else { return (false, false) }
-      state.waiters.append(waiter)
-      return (true, isFirst)
+    let isAdded = waiters.withLock { waiters in
+      guard !thread.isStopping, waiters.count < Self.capacity,
+        (try? thread.start { self.run() }) != nil
+      else { return false }
+      waiters.append(waiter)
+      return true
     }
-    if isFirst && isAdded {
-      let wakeup = wakeup
-      ledger.onCommit { wakeup.signal() }
-    }
-    if isAdded { wakeup.signal() }
+    if isAdded { thread.wake() }
     return isAdded
   }
 
   private func run() {
-    while !state.withLock({ $0.isStopped }) {
-      wakeup.clear()
-      let waiters = state.withLock { $0.waiters }
+    while !thread.isStopping {
+      thread.wakeup.clear()
       let seq = ledger.foldedHead.seq
-      for waiter in waiters {
+      for waiter in waiters.withLock({ $0 }) {
         if let wanted = waiter.seq, wanted <= seq { waiter.finish(true) }
         if waiter.deadline.hasPassed { waiter.finish(false) }
       }
-      let next = state.withLock { state in
-        state.waiters.removeAll { $0.isOver }
-        return state.waiters.map(\.deadline).min()
+      let next = waiters.withLock { waiters in
+        waiters.removeAll { $0.isOver }
+        return waiters.map(\.deadline).min()
       }
       guard ledger.foldedHead.seq == seq else { continue }
-      wakeup.wait(milliseconds: next.map { $0.millisecondsLeft + 1 } ?? -1)
+      thread.wait(milliseconds: next.map { Int64($0.millisecondsLeft) + 1 } ?? -1)
     }
   }
 
   /// Answers what waits, and ends the thread.
   func stop() {
-    let thread = state.withLock { state in
-      state.isStopped = true
-      defer { state.thread = nil }
-      return state.thread
-    }
-    wakeup.signal()
-    thread?.join()
-    for waiter in state.withLock({ $0.waiters }) { waiter.finish(false) }
+    thread.stop()
+    for waiter in waiters.withLock({ $0 }) { waiter.finish(false) }
   }
 }

@@ -15,9 +15,7 @@ final class ResourceSampler: Sendable {
   private let latest = Mutex(ResourceReadings())
   /// Once at the start, so that the first scrape finds what is true for long.
   private let isCountRequested = Atomic<Bool>(true)
-  private let isStopRequested = Atomic<Bool>(false)
-  private let wakeup = WakeupEvent()
-  private let stopped = WakeupEvent()
+  private let thread = ServiceThread("sampler")
 
   /// Milliseconds between two samples.
   private static let interval: Int64 = 1000
@@ -48,10 +46,7 @@ final class ResourceSampler: Sendable {
   ) throws(LedgerError) -> ResourceSampler {
     let sampler = ResourceSampler(ledger, rows, posted, durations, heartbeat)
     sampler.sample()
-    _ = try Thread.start("sampler") {
-      sampler.run()
-      sampler.stopped.signal()
-    }
+    try sampler.thread.start { sampler.run() }
     return sampler
   }
 
@@ -63,21 +58,15 @@ final class ResourceSampler: Sendable {
 
   /// Stops the thread. Call it before the ledger stops, because the thread may hold a reader of the
   /// projection.
-  func stop() {
-    isStopRequested.store(true, ordering: .sequentiallyConsistent)
-    wakeup.signal()
-    stopped.wait(milliseconds: Self.stopTimeout)
-  }
-
-  private var isStopping: Bool { isStopRequested.load(ordering: .sequentiallyConsistent) }
+  func stop() { thread.stop(within: Self.stopTimeout) }
 
   private func run() {
     var search = try? beginSearch()
-    while !isStopping {
+    while !thread.isStopping {
       if let (journal, found) = search { search = advance(journal, found) }
-      wakeup.wait(milliseconds: Int32(Self.interval))
+      thread.wait(milliseconds: Self.interval)
       sample()
-      guard !isStopping, isCountRequested.exchange(false, ordering: .relaxed),
+      guard !thread.isStopping, isCountRequested.exchange(false, ordering: .relaxed),
         let reader = try? LedgerReader(ledger, durations: durations())
       else { continue }
       _ = rows.counts(reader, at: Clock.now())

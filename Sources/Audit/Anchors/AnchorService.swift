@@ -2,7 +2,6 @@ public import Ledger
 public import Platform
 import Store
 import StrictJSON
-import Synchronization
 
 /// The daemon's thread that appends anchors to files: to one in the data folder, which keeps
 /// bundles small, and to one on another volume if the configuration names it.
@@ -22,12 +21,10 @@ public final class AnchorService: Sendable {
 
   private let ledger: Ledger
   private let settings: [Configuration.Anchors]
-  private let wakeup = WakeupEvent()
-  private let ended = WakeupEvent()
-  private let isStopping = Atomic<Bool>(false)
+  private let thread = ServiceThread("anchors")
 
   /// How often the head is read, in milliseconds.
-  private static let pollInterval: Int32 = 1000
+  private static let pollInterval: Int64 = 1000
   /// How long to wait after a failure, in milliseconds.
   private static let retryDelay: Int64 = 5000
   /// How long `stop` waits for a volume that does not respond, in milliseconds.
@@ -49,24 +46,17 @@ public final class AnchorService: Sendable {
     let own = Configuration.Anchors(file: ledger.folder.anchors)
     let others = settings.map { [$0] } ?? []
     let service = AnchorService(ledger, (others.first?.file == own.file ? [] : [own]) + others)
-    _ = try Thread.start("anchors") {
-      service.run()
-      service.ended.signal()
-    }
+    try service.thread.start { service.run() }
     return service
   }
 
   /// Anchors the head if it moved, and ends the thread. Call it after the ledger has stopped.
-  public func stop() {
-    isStopping.store(true, ordering: .sequentiallyConsistent)
-    wakeup.signal()
-    ended.wait(milliseconds: Self.stopTimeout)
-  }
+  public func stop() { thread.stop(within: Self.stopTimeout) }
 
   private func run() {
     var targets = settings.map { Target(schedule: schedule($0)) }
     while true {
-      let isLast = isStopping.load(ordering: .sequentiallyConsistent)
+      let isLast = thread.isStopping
       let now = Clock.monotonicNanoseconds() / 1_000_000
       for index in targets.indices {
         let mayTry = isLast || targets[index].failedAt.map { now - $0 >= Self.retryDelay } ?? true
@@ -79,7 +69,7 @@ public final class AnchorService: Sendable {
         targets[index].failedAt = attempt(seqs, &targets[index]) ? nil : now
       }
       if isLast { return }
-      wakeup.wait(milliseconds: Self.pollInterval)
+      thread.wait(milliseconds: Self.pollInterval)
     }
   }
 

@@ -11,7 +11,6 @@ final class MirrorService: Sendable {
 
   private struct State {
     var running: [String: RunningMirror] = [:]
-    var threads: [String: Thread] = [:]
     var isStopped = false
   }
 
@@ -21,8 +20,8 @@ final class MirrorService: Sendable {
   }
 
   private func wake() {
-    let wakeups = state.withLock { $0.running.values.map(\.wakeup) }
-    for wakeup in wakeups { wakeup.signal() }
+    let threads = state.withLock { $0.running.values.map(\.thread) }
+    for thread in threads { thread.wake() }
   }
 
   /// Starts mirrors that are new or changed, and stops those that are gone.
@@ -36,9 +35,8 @@ final class MirrorService: Sendable {
     state.withLock { state in
       guard !state.isStopped else { return }
       for (name, running) in state.running where !mirrors.contains(running.mirror) {
-        running.stop()
-        // Its thread ends by itself.
-        (state.running[name], state.threads[name]) = (nil, nil)
+        running.thread.requestStop()
+        state.running[name] = nil
       }
       for mirror in mirrors where state.running[mirror.name] == nil {
         let running = RunningMirror(
@@ -50,13 +48,11 @@ final class MirrorService: Sendable {
   }
 
   private func start(_ running: RunningMirror, _ state: inout State) {
-    let (name, ledger) = (running.mirror.name, ledger)
     do throws(LedgerError) {
-      state.threads[name] = try Thread.start("mirror") {
-        Niceness.background.apply()
+      try running.thread.start { [ledger] in
         MirrorWorker(running.mirror, running, ledger).run()
       }
-      state.running[name] = running
+      state.running[running.mirror.name] = running
     } catch {
       StoreErrors.record(
         .mirrors, "mirror_not_started", [("error", .string(error.detail))])
@@ -67,11 +63,11 @@ final class MirrorService: Sendable {
   func stop() {
     let threads = state.withLock { state in
       state.isStopped = true
-      for running in state.running.values { running.stop() }
-      defer { (state.running, state.threads) = ([:], [:]) }
-      return Array(state.threads.values)
+      defer { state.running = [:] }
+      return state.running.values.map(\.thread)
     }
-    for thread in threads { thread.join() }
+    for thread in threads { thread.requestStop() }
+    for thread in threads { thread.stop() }
   }
 
   var statuses: [MirrorStatus] {

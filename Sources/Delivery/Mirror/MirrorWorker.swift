@@ -27,7 +27,7 @@ final class MirrorWorker {
   /// Milliseconds until a server is given up, and between two attempts at most.
   private static let dialling: Int64 = 10_000
   private static let longestPause: Int64 = 300_000
-  private static let idle: Int32 = 1_000
+  private static let idle: Int64 = 1_000
 
   init(_ mirror: Configuration.Mirror, _ running: RunningMirror, _ ledger: Ledger) {
     (self.mirror, self.running, self.ledger) = (mirror, running, ledger)
@@ -36,25 +36,25 @@ final class MirrorWorker {
   /// Runs until it is cancelled.
   func run() {
     var failures = 0
-    while !running.cancellation.isRequested {
-      running.wakeup.clear()
+    while !running.thread.isStopping {
+      running.thread.wakeup.clear()
       guard !running.isPaused else {
         close()
         running.report(.paused, at: state, head: ledger.foldedHead.seq)
-        running.wakeup.wait(milliseconds: Self.idle)
+        running.thread.wait(milliseconds: Self.idle)
         continue
       }
       do throws(LedgerError) {
         try turn()
         failures = 0
-        running.wakeup.wait(milliseconds: Self.idle)
+        running.thread.wait(milliseconds: Self.idle)
       } catch {
         if error.code == .stopped { break }
         if error.code == .mirrorLost {
           running.report(.lost(error.message), at: state, head: ledger.foldedHead.seq)
           // The tables are asked again: whoever filled them may have put them back.
           state = nil
-          running.wakeup.wait(milliseconds: Self.idle)
+          running.thread.wait(milliseconds: Self.idle)
           continue
         }
         // Rows that are being built are no fault of the database.
@@ -70,7 +70,7 @@ final class MirrorWorker {
   /// Waits a time that is a tenth shorter or longer, so that many daemons do not come together.
   private func pause(_ milliseconds: Int64) {
     let tenth = milliseconds / 10
-    running.cancellation.wait(milliseconds: milliseconds + Int64.random(in: -tenth...tenth))
+    running.thread.cancellation.wait(milliseconds: milliseconds + Int64.random(in: -tenth...tenth))
   }
 
   private func close() {
@@ -82,7 +82,7 @@ final class MirrorWorker {
     let tables = try open()
     if try needsFill(tables) { try fill(tables) }
     while let state, state.seq < ledger.foldedHead.seq {
-      guard !running.cancellation.isRequested else { throw .stopped }
+      guard !running.thread.isStopping else { throw .stopped }
       try move(tables, state)
     }
     try forgetAccounts(tables)
@@ -187,7 +187,7 @@ final class MirrorWorker {
     let generation = state.generation + 1
     var last: StreamKey?
     while true {
-      guard !running.cancellation.isRequested else { throw .stopped }
+      guard !running.thread.isStopping else { throw .stopped }
       let page = try read { (reader) throws(LedgerError) in
         try reader.mirroredRows(after: last, limit: Self.rowBatch)
       }
@@ -213,7 +213,7 @@ final class MirrorWorker {
   ) throws(LedgerError) {
     var seq: Int64 = 0
     while seq < last {
-      guard !running.cancellation.isRequested else { throw .stopped }
+      guard !running.thread.isStopping else { throw .stopped }
       let events = try journal { (journal) throws(LedgerError) in
         try journal.eventKeys(after: seq, through: last, limit: Self.eventBatch)
       }

@@ -36,8 +36,7 @@ enum MirrorStart: Sendable {
 /// A mirror at work: what its thread and all others know of it.
 final class RunningMirror: Sendable {
   let mirror: Configuration.Mirror
-  let cancellation = Cancellation()
-  let wakeup = WakeupEvent()
+  let thread = ServiceThread("mirror", .background)
   private let shared: Mutex<Shared>
 
   private struct Shared {
@@ -71,7 +70,7 @@ final class RunningMirror: Sendable {
       shared.isPaused = true
       (shared.status.state, shared.status.since) = ("paused", Clock.now())
     }
-    wakeup.signal()
+    thread.wake()
   }
 
   /// - Parameter start: nil if it stays as it was.
@@ -82,18 +81,13 @@ final class RunningMirror: Sendable {
       (shared.status.state, shared.status.since) = ("down", Clock.now())
       shared.status.reason = "it connects"
     }
-    wakeup.signal()
+    thread.wake()
   }
 
   var start: MirrorStart { shared.withLock { $0.status.start } }
 
   /// Notes that its rows are those of this journal.
   func filled() { shared.withLock { $0.status.start = .proven } }
-
-  func stop() {
-    cancellation.request()
-    wakeup.signal()
-  }
 
   /// Tells what the mirror does, and logs what changed.
   func report(

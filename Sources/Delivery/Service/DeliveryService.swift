@@ -11,14 +11,12 @@ public final class DeliveryService: Sendable {
   let ledger: Ledger
   let version: String
   let configuration: @Sendable () -> Configuration
-  let cancellation = Cancellation()
   let mirrors: MirrorService
-  /// Rung by the writer, by a reload and by commands.
-  let wakeup = WakeupEvent()
+  /// Woken by the writer, by a reload and by commands.
+  let thread = ServiceThread("delivery", .background)
   /// Seconds from the receive time of an event to the receiver's acceptance.
   public let latencies = Histogram([0.01, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3600, 86_400])
   private let state = Mutex(State())
-  private let thread: Mutex<Thread?> = Mutex(nil)
 
   private struct State {
     var statuses: [DeliveryStatus] = []
@@ -43,23 +41,17 @@ public final class DeliveryService: Sendable {
     _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration
   ) throws(LedgerError) -> DeliveryService {
     let service = DeliveryService(ledger, version: version, configuration: configuration)
-    let wakeup = service.wakeup
-    ledger.onCommit { wakeup.signal() }
-    let started = try Thread.start("delivery") {
-      Niceness.background.apply()
-      DeliveryWorker(service).run()
-    }
-    service.thread.withLock { $0 = started }
+    ledger.onCommit { [thread = service.thread] in thread.wake() }
+    try service.thread.start { DeliveryWorker(service).run() }
     return service
   }
 
   /// Ends the thread. A request without an answer within half a second is given up: its message is
   /// sent again after the next start.
   public func stop() {
-    cancellation.request()
-    wakeup.signal()
+    thread.requestStop()
     mirrors.stop()
-    thread.withLock { $0.take() }?.join()
+    thread.stop()
     let left = state.withLock { state in
       state.isStopped = true
       defer { state.commands = [] }
@@ -83,7 +75,7 @@ public final class DeliveryService: Sendable {
       if !state.isStopped { state.commands.append((command, completion)) }
       return !state.isStopped
     }
-    if isTaken { wakeup.signal() } else { completion(.unavailable) }
+    if isTaken { thread.wake() } else { completion(.unavailable) }
   }
 
   func takeCommands() -> [(SinkCommand, @Sendable (SinkCommand.Outcome) -> Void)] {

@@ -60,7 +60,7 @@ final class DeliveryWorker {
 
   init(_ service: DeliveryService) {
     self.service = service
-    cancellation = service.cancellation
+    cancellation = service.thread.cancellation
   }
 
   func run() {
@@ -79,7 +79,7 @@ final class DeliveryWorker {
         service.mirrors.adopt([], paused: [], unknown: [])
         // A command that comes while it waits may be about a sink that was configured meanwhile.
         refuseCommands()
-        service.wakeup.wait(milliseconds: Int32(Self.idle))
+        service.thread.wait(milliseconds: Self.idle)
         continue
       }
       do throws(LedgerError) { try turn() } catch {
@@ -105,7 +105,7 @@ final class DeliveryWorker {
 
   private func turn() throws(LedgerError) {
     turnedAt = Clock.monotonicNanoseconds()
-    service.wakeup.clear()
+    service.thread.wakeup.clear()
     let files = try open()
     guard try takeOver(files) else {
       return cancellation.wait(milliseconds: Self.storeInterval)
@@ -296,7 +296,7 @@ final class DeliveryWorker {
     }
     if isUnpublished { until = min(until, publishedAt + Self.publishInterval) }
     if hasMore { until = now }
-    client?.wait(milliseconds: Int32(clamping: max(0, until - now)), service.wakeup)
+    client?.wait(milliseconds: Int32(clamping: max(0, until - now)), service.thread.wakeup)
   }
 
   /// Lets events and answers gather for a moment, because a turn costs as much as a message:
@@ -308,15 +308,15 @@ final class DeliveryWorker {
     let past = (Clock.monotonicNanoseconds() - turnedAt) / 1_000_000
     guard past < time else { return }
     cancellation.wait(milliseconds: time - past)
-    client?.wait(milliseconds: 0, service.wakeup)
+    client?.wait(milliseconds: 0, service.thread.wakeup)
   }
 
   /// Waits a moment for the answers to what is under way: what has none is sent again.
   private func end() {
     let end = Deadline(milliseconds: Self.endTime)
     while !sent.isEmpty, !end.hasPassed {
-      service.wakeup.clear()
-      client?.wait(milliseconds: end.millisecondsLeft, service.wakeup)
+      service.thread.wakeup.clear()
+      client?.wait(milliseconds: end.millisecondsLeft, service.thread.wakeup)
       collect()
     }
     store(at: Clock.now(), isLast: true)

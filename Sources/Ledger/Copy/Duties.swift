@@ -34,13 +34,11 @@ public final class Duties: Sendable {
     /// How many were given, and which of them was stored last.
     var given: [Duty: Int] = [:]
     var stored: [Duty: Int] = [:]
-    var isStopped = false
-    var thread: Thread?
   }
 
   private let isShared: Bool
   private let state = Mutex(State())
-  private let wakeup = WakeupEvent()
+  private let thread = ServiceThread("duties")
 
   /// Nanoseconds after which a duty is renewed, or tried to be taken.
   private static let renewal: Int64 = 10_000_000_000
@@ -48,7 +46,7 @@ public final class Duties: Sendable {
   /// Nanoseconds by which a lease ends earlier here than in the table: clocks run differently.
   private static let margin: Int64 = 5_000_000_000
   /// Milliseconds between two commits of positions: what the next holder repeats at most.
-  private static let interval: Int32 = 1_000
+  private static let interval: Int64 = 1_000
   private static let limit: Int64 = 3_000
 
   /// - Parameter isShared: whether `start` will be called; until a lease is held, nothing is.
@@ -106,15 +104,14 @@ public final class Duties: Sendable {
     isDone: @escaping @Sendable (Duty) -> Bool = { _ in false },
     _ open: @escaping @Sendable () -> any DutyTable
   ) throws(LedgerError) {
-    let started = try Thread.start("duties") { self.run(as: holder, isReady, isDone, open()) }
-    state.withLock { $0.thread = started }
+    try thread.start { self.run(as: holder, isReady, isDone, open()) }
   }
 
   private func run(
     as holder: String, _ isReady: () -> Bool, _ isDone: (Duty) -> Bool, _ table: any DutyTable
   ) {
     var next: [Duty: Int64] = [:]
-    while !state.withLock({ $0.isStopped }) {
+    while !thread.isStopping {
       for duty in Duty.allCases {
         let now = Clock.monotonicNanoseconds()
         if isDone(duty) {
@@ -124,7 +121,7 @@ public final class Duties: Sendable {
         }
       }
       savePositions(table)
-      wakeup.wait(milliseconds: Self.interval)
+      thread.wait(milliseconds: Self.interval)
     }
     savePositions(table)
     for duty in Duty.allCases { release(duty, table) }
@@ -184,12 +181,5 @@ public final class Duties: Sendable {
   }
 
   /// Stores the positions, lets the duties go, and ends the thread.
-  func stop() {
-    let thread = state.withLock { state in
-      state.isStopped = true
-      return state.thread.take()
-    }
-    wakeup.signal()
-    thread?.join()
-  }
+  func stop() { thread.stop() }
 }

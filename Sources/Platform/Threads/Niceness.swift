@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Ten steps of niceness give a thread about a tenth of the processor time of each thread that
 /// competes with it (sched(7)).
-public enum Niceness: Int32 {
+public enum Niceness: Int32, Sendable {
   /// A reactor. Clients wait for the writer's commit, and while the writer waits for a processor
   /// nothing is being written to the disk.
   case reactor = 5
