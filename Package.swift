@@ -163,7 +163,8 @@ let package = Package(
     tests("Architecture", computes: true),
     // The built program over real sockets.
     tests(
-      "EndToEnd", ledger + ["Support", "subledger", "AppStoreSimulator"], fixtures: true),
+      "EndToEnd", ledger + ["Support", "subledger", "HTTPServer", "AppStoreSimulator"],
+      fixtures: true),
     // PostgreSQL, and daemons on one database, as processes.
     tests(
       "SharedJournal",

@@ -45,17 +45,21 @@ extension LedgerHandler {
   }
 
   /// Proves and submits the lines of a batch. `skip_bad` in the query continues after a refused
-  /// line. The response has one outcome per line and is sent when the writer has processed them
-  /// all.
+  /// line; `keep_chain` refuses a line that does not continue the journal's hash chain. The
+  /// response has one outcome per line and is sent when the writer has processed them all.
   private func ingest(_ request: HTTPRequest, through sender: ResponseSender) {
     let lines = request.body.split(separator: 0x0A, omittingEmptySubsequences: false)
     guard lines.count <= BatchReceive.maximumLines else {
       return sender.send(Problem.response(.malformed("too_many_lines")))
     }
+    let options = request.query?.split(separator: "&") ?? []
     let (service, start) = (service, Clock.monotonicNanoseconds())
     BatchReceive.receive(
-      lines, skipsRefused: request.query == "skip_bad", receiver: receiver, ledger: service.ledger,
-      at: Clock.now(), limit: bodyLimit, onOutcome: { service.record($0, $1) }
+      lines, skipsRefused: options.contains("skip_bad"), receiver: receiver,
+      ledger: service.ledger, at: Clock.now(), limit: bodyLimit,
+      verifying: options.contains("keep_chain")
+        ? ImportChainVerifier(after: service.ledger.head) : nil,
+      onOutcome: { service.record($0, $1) }
     ) { outcomes in
       service.record(batch: outcomes, since: start)
       sender.send(.json([("outcomes", BatchReceive.json(outcomes))]))

@@ -386,7 +386,8 @@ extension Reactor {
     guard let context = connection.context else { return close(connection) }
     // A new ticket per request: a late or second response fits neither a later request of the
     // connection nor a new connection in its slot.
-    let sender = ResponseSender(queue: queue, slot: connection.slot, ticket: newTicket())
+    let sender = ResponseSender(
+      receiver: .reactor(queue), slot: connection.slot, ticket: newTicket())
     if handler.isQueued(context) {
       enqueueWork(QueuedRequest(request: request, sender: sender), connection)
     } else if let response = handler.respond(to: request, context, through: sender) {

@@ -1,3 +1,5 @@
+import Platform
+
 /// What a handler decides about a request whose head is complete.
 public enum Admission<Context> {
   /// Read the body, of at most `limit` bytes; a longer one is answered with 413. The context comes
@@ -64,12 +66,18 @@ extension RequestHandler {
   public func overload() -> HTTPResponse { refuse(status: 503) }
 }
 
-/// Sends a response that comes later, through the reactor that owns the connection.
+/// Sends a response that comes later, through the reactor that owns the connection, or to a caller
+/// in this process.
 ///
 /// A second response, and one that comes after the connection has closed, is dropped. If none comes
 /// within `ServerLimits.answerSeconds`, the reactor answers 503.
 public struct ResponseSender: Sendable {
-  let queue: ReactorQueue
+  enum Receiver: Sendable {
+    case reactor(ReactorQueue)
+    case caller(BoundedQueue<HTTPResponse>)
+  }
+
+  let receiver: Receiver
   let slot: Int
   let ticket: UInt64
   let client = WaitingClient()
@@ -89,6 +97,33 @@ public struct ResponseSender: Sendable {
 
   /// May be called from any thread; blocks no longer than a short lock takes.
   public func send(_ response: HTTPResponse) {
-    _ = queue.post(.response(slot: slot, ticket: ticket, response))
+    switch receiver {
+    case .reactor(let queue): _ = queue.post(.response(slot: slot, ticket: ticket, response))
+    case .caller(let queue): _ = queue.enqueue(response)
+    }
+  }
+}
+
+extension RequestHandler {
+  /// Answers a request that this process makes, and waits for an answer that comes later. The
+  /// handler is that of no reactor.
+  ///
+  /// - Parameter target: the path, and the query after `?`.
+  public func answer(_ method: String, _ target: String, _ body: [UInt8] = []) -> HTTPResponse {
+    let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
+    let head = RequestHead(
+      method: method, path: parts[0], query: parts.count > 1 ? parts[1] : nil, peer: .local)
+    let context: Context
+    switch admit(head) {
+    case .refuse(let response): return response
+    case .body(let limit, _) where body.count > limit: return refuse(status: 413)
+    case .body(_, let found): context = found
+    }
+    let answers = BoundedQueue<HTTPResponse>(capacity: 1)
+    let sender = ResponseSender(receiver: .caller(answers), slot: 0, ticket: 0)
+    let request = HTTPRequest(head: head, body: body)
+    if let response = respond(to: request, context, through: sender) { return response }
+    flush()
+    return answers.dequeue() ?? overload()
   }
 }

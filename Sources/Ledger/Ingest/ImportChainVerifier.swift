@@ -1,16 +1,16 @@
 import Platform
-import Store
+public import Store
 import StrictJSON
 
 /// Checks the lines of an export against the hash chain that they claim, before any of them is
 /// journaled: each imported event has the seq and hash that it had in the journal it comes from
 /// (promise 5).
 public final class ImportChainVerifier {
-  private var seq: Int64 = 0
-  private var hash = ChainHash.origin
+  private var seq: Int64
+  private var hash: [UInt8]
 
-  /// For an empty journal.
-  public init() {}
+  /// - Parameter head: of the journal that imports, which has the lines before.
+  public init(after head: Head) { (seq, hash) = (head.seq, head.hash) }
 
   /// Returns whether a line's event is the next one of the chain, and advances the chain if so.
   func accepts(_ line: JSONElement, _ received: Receiver.Received) -> Bool {

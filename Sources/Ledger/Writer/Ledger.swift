@@ -250,8 +250,11 @@ public final class Ledger: Sendable {
     if isNew { _ = jobs.enqueueBeyondCapacity(.adoptDurations) }
   }
 
+  /// The journal's head, as of the last commit.
+  public var head: Head { state.withLock { $0.head } }
+
   /// The journal's last seq, as of the last commit.
-  public var seq: Int64 { state.withLock { $0.head.seq } }
+  public var seq: Int64 { head.seq }
 
   /// The journal's head as of the last batch that has also been folded: who knows of an event
   /// through its seq and then asks for the row gets it with that event.

@@ -25,8 +25,8 @@ enum ImportCommand {
     let folder = arguments.folder(configuration)
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
-    let journal = try LineJournal(folder, configuration)
-    defer { journal.ledger?.stop() }
+    let ledger = try LocalLedger(folder, configuration)
+    defer { ledger.stop() }
     let progress = try mapError(
       { (error: LedgerError) in LedgerError.unavailable(error.detail) },
       try ImportProgress(folder, file.ids))
@@ -35,11 +35,9 @@ enum ImportCommand {
     }
     let reporter = ProgressReporter("import", counting: "ids")
     var report = try EvidenceImport(accounts, version: Subledger.version, cancellation).run(
-      file.ids, progress, submit: journal.submit
+      file.ids, progress, submit: { (lines) throws(LedgerError) in try ledger.journal(lines) }
     ) { reporter.show(Int64($0), of: Int64(file.ids.count)) }
-    if let ledger = journal.ledger {
-      ledger.waitForProjection { cancellation.isRequested }
-    }
+    ledger.waitForProjection(cancellation)
     report.invalid = file.invalid
     report.customers = try JournalReader.open(folder).streamCount(through: .max)
     Terminal.print(report.json, or: text(report), arguments)

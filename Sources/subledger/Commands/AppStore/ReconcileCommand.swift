@@ -33,9 +33,9 @@ enum ReconcileCommand {
     let folder = try arguments.journalFolder()
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
-    let journal = try LineJournal(folder, configuration)
-    defer { journal.ledger?.stop() }
-    journal.ledger?.waitForProjection { cancellation.isRequested }
+    let ledger = try LocalLedger(folder, configuration)
+    defer { ledger.stop() }
+    ledger.waitForProjection(cancellation)
     let durations = configuration.nonRenewingDurations
     let reader = try LedgerReader(folder, durations: durations)
     var report = Report()
@@ -49,7 +49,7 @@ enum ReconcileCommand {
     let reporter = ProgressReporter("reconcile", counting: "customers")
     for (index, customer) in customers.enumerated() {
       if cancellation.isRequested { break }
-      let found = try compare(customer, reconciler, journal)
+      let found = try compare(customer, reconciler, ledger)
       report.count(found, customer.stream)
       if let found, printsAll || found.remains || found.isChanged {
         Terminal.print(found.json, or: ReconciliationText.of(found), arguments)
@@ -66,10 +66,10 @@ enum ReconcileCommand {
 
   /// - Returns: nil if Apple does not know the customer.
   private static func compare(
-    _ customer: Customer, _ reconciler: Reconciler, _ journal: LineJournal
+    _ customer: Customer, _ reconciler: Reconciler, _ ledger: LocalLedger
   ) throws(LedgerError) -> Reconciliation? {
     try reconciler.compare(customer.stream, customer.account, at: Clock.now()) {
-      (lines) throws(LedgerError) in try journal.submit(lines)
+      (lines) throws(LedgerError) in try ledger.journal(lines)
     }
   }
 

@@ -28,28 +28,18 @@ enum RecoverCommand {
     let isDry = arguments.has("--dry-run")
     let lock = try isDry ? nil : lock(folder)
     defer { _ = lock }
-    let daemon = isDry ? nil : ControlClient(folder)
-    let ledger = isDry || daemon != nil ? nil : try StandaloneLedger.start(folder, configuration)
+    let ledger = try isDry ? nil : LocalLedger(folder, configuration)
     defer { ledger?.stop() }
-    let receiver = try StandaloneLedger.receiver(configuration)
     let journal = try JournalReader.open(folder, isPassing: true)
     let sink: any RecoverySink =
-      if let ledger {
-        LedgerSink(ledger, receiver, bodyLimit: configuration.bodyLimit)
-      } else if isDry {
-        DryRunSink(journal, receiver)
-      } else {
-        DaemonSink(folder)
-      }
+      if let ledger { ledger } else { DryRunSink(journal, try Receiver(configuration)) }
     let plan = RecoveryPlan(
       since: since, until: until, startedAt: Clock.now(), startSeq: try journal.head().seq)
     let scope = "\(arguments["--app"] ?? "") \(arguments["--environment"] ?? "")"
     let progress = isDry ? nil : try RecoveryProgress(folder, journal, plan, scope: scope)
     let report = recover(
       accounts, progress?.plan ?? plan, journal, sink, progress, cancellation)
-    if let ledger, !cancellation.isRequested {
-      ledger.waitForProjection { cancellation.isRequested }
-    }
+    ledger?.waitForProjection(cancellation)
     Terminal.print(report.json, or: RecoverText.text(report), arguments)
     return try code(of: report)
   }

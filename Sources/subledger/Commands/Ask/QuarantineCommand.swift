@@ -75,7 +75,7 @@ enum QuarantineCommand {
     ]
   }
 
-  // MARK: Admit and drop: by the daemon if one runs, else by this process
+  // MARK: Admit and drop
 
   fileprivate enum Chosen {
     case one(Int64)
@@ -85,11 +85,13 @@ enum QuarantineCommand {
   private static func admit(
     _ chosen: Chosen, _ arguments: Arguments
   ) throws(LedgerError) -> ExitCode {
-    let configuration = try arguments.configuration()
     var report = AdmissionReport()
     let isStopped = try forEachBatch(chosen, "quarantine admit", arguments) {
-      (ids, writer) throws(LedgerError) in
-      try report.add(try writer.admit(ids, configuration))
+      (answer, count) throws(LedgerError) in
+      guard let list = answer["outcomes"], let outcomes = BatchReceive.outcomes(list),
+        outcomes.count == count
+      else { throw notDone }
+      try report.add(outcomes)
     }
     if case .one(let id) = chosen { try report.requireAdmitted(id) }
     Terminal.print(report.json, or: report.text(of: chosen.id), arguments)
@@ -102,8 +104,9 @@ enum QuarantineCommand {
   ) throws(LedgerError) -> ExitCode {
     var count = 0
     let isStopped = try forEachBatch(chosen, "quarantine drop", arguments) {
-      (ids, writer) throws(LedgerError) in
-      count += try writer.drop(ids)
+      (answer, _) throws(LedgerError) in
+      guard let dropped = answer["dropped"]?.integer else { throw notDone }
+      count += Int(dropped)
     }
     if let id = chosen.id, count == 0 { throw absent(id) }
     Terminal.print(
@@ -112,18 +115,28 @@ enum QuarantineCommand {
     return isStopped ? .interrupted : .good
   }
 
-  /// Calls `body` with the chosen ids, some at a time, until ^C.
+  /// Asks the ledger to do it with the chosen notifications, some at a time, until ^C.
   ///
+  /// - Parameters:
+  ///   - task: the words of the command; the last of them is the route's.
+  ///   - answered: gets each answer, and how many were asked for.
   /// - Returns: whether it was stopped.
   private static func forEachBatch(
     _ chosen: Chosen, _ task: String, _ arguments: Arguments,
-    _ body: ([Int64], QuarantineWriter) throws(LedgerError) -> Void
+    _ answered: (JSONElement, Int) throws(LedgerError) -> Void
   ) throws(LedgerError) -> Bool {
     let folder = try arguments.journalFolder()
-    let writer = try QuarantineWriter(folder, try arguments.configuration())
-    defer { writer.stop() }
+    let ledger = try LocalLedger(folder, try arguments.configuration())
+    defer { ledger.stop() }
+    func ask(_ ids: [Int64]) throws(LedgerError) {
+      let path = "/control/" + task.replacing(" ", with: "/")
+      let body = ids.map { "\($0)" }.joined(separator: "\n")
+      let answer = try ledger.post(path, Array(body.utf8))
+      guard answer.status == 200 else { throw notDone }
+      try answered(answer.body, ids.count)
+    }
     guard case .matching(let filter) = chosen else {
-      if let id = chosen.id { try body([id], writer) }
+      if let id = chosen.id { try ask([id]) }
       return false
     }
     let interruption = Interruption.started()
@@ -133,12 +146,15 @@ enum QuarantineCommand {
       let ids = try JournalReader.open(folder)
         .quarantinedIds(after: last, limit: Quarantine.batchLimit, filter)
       guard let greatest = ids.last else { return false }
-      try body(ids, writer)
+      try ask(ids)
       (last, count) = (greatest, count + Int64(ids.count))
       progress.show(count, share: nil)
     }
     return true
   }
+
+  private static let notDone = LedgerError.unavailable(
+    "the journal could not be written; try again")
 
   fileprivate static func absent(_ id: Int64) -> LedgerError {
     .findings("there is no \(id) in quarantine; see: subledger quarantine list")

@@ -12,10 +12,13 @@ enum EraseCommand {
     guard let account = arguments["--account"], CustomerName.isValid(account) else {
       throw .usage("--account says which of your users to forget")
     }
-    let writer = try StatementWriter(
-      try arguments.journalFolder(), try arguments.configuration())
-    defer { writer.stop() }
-    guard try writer.erase(account) else { throw .findings("no account has this name") }
+    let ledger = try LocalLedger(try arguments.journalFolder(), try arguments.configuration())
+    defer { ledger.stop() }
+    switch try ledger.post("/control/erase", Array(account.utf8)).status {
+    case 200: break
+    case 404: throw .findings("no account has this name")
+    default: throw .unavailable("the journal could not be written, or a reader uses it; try again")
+    }
     Terminal.print(
       .object([("outcome", .string("erased"))]),
       or: "forgotten; backups that were made before still name it", arguments)

@@ -32,14 +32,17 @@ enum GrantCommand {
       of: try customer(arguments), environment: try arguments.environment() ?? .production,
       bundleId: app, token: "command", receivedAt: Clock.now())
     let folder = try arguments.journalFolder()
-    let writer = try StatementWriter(folder, configuration)
-    defer { writer.stop() }
-    let isNew = try writer.say(statement)
-    let outcome = isNew ? "accepted" : "duplicate"
+    let ledger = try LocalLedger(folder, configuration)
+    defer { ledger.stop() }
+    let answer = try ledger.post("/control/statement", statement.json.bytes)
+    guard answer.status != 404 else { throw .findings("this customer has no grant of this id") }
+    guard answer.status == 200, let outcome = answer.body["outcome"]?.string else {
+      throw .unavailable("the journal could not be written; try again")
+    }
     let grant = try grant(statement, folder)
     Terminal.print(
       .object([("outcome", .string(outcome)), ("grant", .optional(grant))]),
-      or: words(statement.content, isNew) + (grant.map { "; its id is \($0)" } ?? ""), arguments)
+      or: words(statement.content, outcome) + (grant.map { "; its id is \($0)" } ?? ""), arguments)
     return .good
   }
 
@@ -86,11 +89,11 @@ enum GrantCommand {
     return .grant(entitlement: entitlement, until: until, reason: arguments["--reason"])
   }
 
-  private static func words(_ content: OwnerStatement.Content, _ isNew: Bool) -> String {
+  private static func words(_ content: OwnerStatement.Content, _ outcome: String) -> String {
     switch content {
     case .grant(let entitlement, let until, _):
       "\(entitlement) is granted" + (until.map { " until \(Timestamp.text($0))" } ?? "")
-    default: isNew ? "the grant has ended" : "the grant had ended before"
+    default: outcome == "accepted" ? "the grant has ended" : "the grant had ended before"
     }
   }
 }

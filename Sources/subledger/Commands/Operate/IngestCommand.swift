@@ -23,7 +23,6 @@ enum IngestCommand {
     let path = try arguments.operand("a file, or - for standard input")
     let configuration = try arguments.configuration()
     let folder = arguments.folder(configuration)
-    let skipsBad = arguments.has("--skip-bad")
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
     let reader: LineReader
@@ -35,62 +34,49 @@ enum IngestCommand {
     } catch {
       throw .unavailable(error.detail)
     }
-    let counts: Counts
-    let isStopped: Bool
-    let chain = arguments.has("--keep-chain") ? ImportChainVerifier() : nil
-    if let daemon = ControlClient(folder) {
-      guard chain == nil else {
-        throw .usage("--keep-chain needs an empty folder on which no daemon runs")
-      }
-      let limit = BatchReceive.maximumLines
-      counts = try read(reader, limit, skipsBad, cancellation) { lines throws(LedgerError) in
-        try send(lines, skipsBad, to: daemon)
-      }
-      isStopped = cancellation.isRequested
-    } else {
-      let ledger = try StandaloneLedger.start(folder, configuration)
-      defer { ledger.stop() }
-      guard chain == nil || ledger.seq == 0 else {
-        throw .usage(
-          "--keep-chain needs an empty folder; this one has \(CountText.of(ledger.seq, "events"))")
-      }
-      let receiver = try StandaloneLedger.receiver(configuration)
-      let limit = Journal.batchLimit
-      counts = try read(reader, limit, skipsBad, cancellation) { lines throws(LedgerError) in
-        try receive(lines, skipsBad, receiver, ledger, configuration, chain)
-      }
-      isStopped = cancellation.isRequested
-      waitForProjection(ledger, cancellation)
+    let ledger = try LocalLedger(folder, configuration)
+    defer { ledger.stop() }
+    let options = LocalLedger.BatchOptions(
+      skipsBad: arguments.has("--skip-bad"), keepsChain: arguments.has("--keep-chain"))
+    if options.keepsChain { try requireEmpty(ledger) }
+    let counts = try read(reader, ledger, options, cancellation)
+    let isStopped = cancellation.isRequested
+    ledger.waitForProjection(cancellation) {
+      Terminal.error(
+        "subledger ingest: building the projection; ^C leaves that to the next start")
     }
     report(counts, arguments, isStopped: isStopped)
     if isStopped { return .interrupted }
     return counts.refused == 0 ? .good : .findings
   }
 
-  /// Waits until a first projection is built, so that the next command finds rows.
-  private static func waitForProjection(_ ledger: Ledger, _ cancellation: Cancellation) {
-    if !ledger.hasProjection, !cancellation.isRequested {
-      Terminal.error(
-        "subledger ingest: building the projection; ^C leaves that to the next start")
+  /// A chain is continued from its beginning.
+  private static func requireEmpty(_ ledger: LocalLedger) throws(LedgerError) {
+    guard let seq = ledger.ownSeq else {
+      throw .usage("--keep-chain needs an empty folder on which no daemon runs")
     }
-    ledger.waitForProjection { cancellation.isRequested }
+    guard seq == 0 else {
+      throw .usage(
+        "--keep-chain needs an empty folder; this one has \(CountText.of(seq, "events"))")
+    }
   }
 
   // MARK: Batches
 
-  /// Reads and submits batches of at most `limit` lines until the end, a bad line, or ^C.
+  /// Reads and submits batches until the end, a bad line, or ^C.
   private static func read(
-    _ reader: LineReader, _ limit: Int, _ skipsBad: Bool, _ cancellation: Cancellation,
-    _ submit: ([[UInt8]]) throws(LedgerError) -> [Outcome]
+    _ reader: LineReader, _ ledger: LocalLedger, _ options: LocalLedger.BatchOptions,
+    _ cancellation: Cancellation
   ) throws(LedgerError) -> Counts {
     var counts = Counts()
     var number = 0
     let progress = ProgressReporter("ingest", counting: "lines")
     while !cancellation.isRequested {
-      let lines = try batch(reader, limit, &number)
+      let lines = try batch(reader, &number)
       guard !lines.isEmpty else { break }
-      let outcomes = try submit(lines.map(\.bytes))
-      let shouldContinue = try count(outcomes, of: lines.map(\.number), into: &counts, skipsBad)
+      let outcomes = try ledger.journal(batch: lines.map(\.bytes), options)
+      let shouldContinue = try count(
+        outcomes, of: lines.map(\.number), into: &counts, options.skipsBad)
       progress.show(Int64(counts.lines), share: reader.share)
       guard shouldContinue else { break }
     }
@@ -104,12 +90,14 @@ enum IngestCommand {
   ///
   /// - Parameter number: of the line that was read last.
   private static func batch(
-    _ reader: LineReader, _ limit: Int, _ number: inout Int
+    _ reader: LineReader, _ number: inout Int
   ) throws(LedgerError) -> [(number: Int, bytes: [UInt8])] {
     var lines: [(number: Int, bytes: [UInt8])] = []
     var bytes = 0
     do throws(LedgerError) {
-      while lines.count < limit, bytes < batchBytes, let line = try reader.next() {
+      while lines.count < BatchReceive.maximumLines, bytes < batchBytes,
+        let line = try reader.next()
+      {
         number += 1
         guard !line.allSatisfy(isBlank) else { continue }
         lines.append((number, line))
@@ -155,41 +143,6 @@ enum IngestCommand {
     .unavailable(
       "line \(line): \(reason); \(CountText.of(counts.accepted, "events")) journaled, "
         + "run this again")
-  }
-
-  /// - Returns: what became of each line.
-  /// - Throws: `LedgerError.unavailable` unless that is known of each.
-  static func receive(
-    _ lines: [[UInt8]], _ skipsBad: Bool, _ receiver: Receiver, _ ledger: Ledger,
-    _ configuration: Configuration, _ chain: ImportChainVerifier? = nil
-  ) throws(LedgerError) -> [Outcome] {
-    let done = BoundedQueue<[Outcome]>(capacity: 1)
-    BatchReceive.receive(
-      lines.map { $0[...] }, skipsRefused: skipsBad, receiver: receiver, ledger: ledger,
-      at: Clock.now(), limit: configuration.bodyLimit, verifying: chain
-    ) { _ = done.enqueue($0) }
-    return try whole(done.dequeueAll()?.first, of: lines)
-  }
-
-  private static func whole(
-    _ outcomes: [Outcome]?, of lines: [[UInt8]]
-  ) throws(LedgerError) -> [Outcome] {
-    guard let outcomes, outcomes.count == lines.count else {
-      throw .unavailable("what became of the lines is not known; restart the daemon, try again")
-    }
-    return outcomes
-  }
-
-  /// As `receive`, by the daemon.
-  static func send(
-    _ lines: [[UInt8]], _ skipsBad: Bool, to daemon: ControlClient
-  ) throws(LedgerError) -> [Outcome] {
-    let body = Array(lines.joined(separator: [0x0A]))
-    let answer = try daemon.post(skipsBad ? "/control/ingest?skip_bad" : "/control/ingest", body)
-    guard answer.status == 200, let list = answer.body["outcomes"] else {
-      throw .unavailable("the daemon did not accept the lines; try again")
-    }
-    return try whole(BatchReceive.outcomes(list), of: lines)
   }
 
   private static func report(_ counts: Counts, _ arguments: Arguments, isStopped: Bool) {
