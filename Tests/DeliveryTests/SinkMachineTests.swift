@@ -87,8 +87,8 @@ import Testing
       if attempts == 1 { #expect(machine.mark.seq == 3) }
       now = machine.wakeAt ?? now
     }
-    #expect(attempts == SinkMachine.retries.count + 1)
-    for (gap, wanted) in zip(gaps, SinkMachine.retries) {
+    #expect(attempts == RetryDelay.refused.count + 1)
+    for (gap, wanted) in zip(gaps, RetryDelay.refused) {
       #expect(gap >= wanted - wanted / 10 && gap <= wanted + wanted / 10)
     }
     // What waited behind it goes on.

@@ -30,9 +30,6 @@ public final class LedgerService: Sendable {
   private let recovery = Mutex<(@Sendable () -> RecoveryStatus?)?>(nil)
   private let delivery = Mutex<DeliveryService?>(nil)
 
-  /// If committing a batch takes longer, in seconds, the disk is taken to be stalled.
-  private static let stalledSeconds = 10.0
-
   /// - Parameter version: of the program.
   public init(_ ledger: Ledger, _ configuration: Configuration, version: String) {
     self.ledger = ledger
@@ -57,7 +54,7 @@ public final class LedgerService: Sendable {
       ledger, rows, posted, durations: { service.configuration.nonRenewingDurations },
       heartbeat: {
         service.lookAround()
-        if service.ledger.meter.stalledSeconds < Self.stalledSeconds { heartbeat() }
+        if !service.isStalled { heartbeat() }
       })
     sampler.withLock { $0 = started }
   }
@@ -139,24 +136,6 @@ public final class LedgerService: Sendable {
   /// From now on notifications are answered with 503, so that Apple sends them again.
   public func beginDraining() { draining.store(true, ordering: .relaxed) }
 
-  /// Every reason that `unreadyReason` gives.
-  static let unreadyReasons = [
-    "disk_floor", "disk_full", "journal", "journal_stalled", "shared_journal", "shutting_down",
-  ]
-
-  /// Why the daemon is not ready to accept notifications, as the code of a refusal; nil if it is.
-  ///
-  /// - Parameter minimumFree: the free disk space, in bytes, that is required.
-  func unreadyReason(minimumFree: Int64) -> String? {
-    if isDraining { return "shutting_down" }
-    if ledger.failure != nil { return "journal" }
-    if let copy = ledger.copy, !copy.isReady { return "shared_journal" }
-    if ledger.meter.isFull { return "disk_full" }
-    if ledger.meter.stalledSeconds >= Self.stalledSeconds { return "journal_stalled" }
-    if let disk = readings.disk, disk.free < minimumFree { return "disk_floor" }
-    return nil
-  }
-
   /// The name of the header that says how far behind its shared journal a daemon is.
   private static let behindHeader = "Subledger-Behind-Ms"
 
@@ -169,7 +148,7 @@ public final class LedgerService: Sendable {
     return marked
   }
 
-  private var readings: ResourceReadings {
+  var readings: ResourceReadings {
     sampler.withLock { $0 }?.readings ?? ResourceReadings()
   }
 

@@ -268,8 +268,7 @@ struct SinkMachine {
   }
 
   private mutating func schedule(_ outage: inout Outage, _ wait: Int64?, at now: Int64) {
-    let usual = min(Self.longestProbe, 1000 << Int64(min(outage.probes, 20)))
-    outage.probeAt = now + max(wait ?? 0, random.around(usual))
+    outage.probeAt = now + max(wait ?? 0, random.around(RetryDelay.afterProbes(outage.probes)))
     outage.isTold = wait != nil
   }
 
@@ -281,10 +280,10 @@ struct SinkMachine {
     message.firstAt = message.firstAt ?? now
     refusals += 1
     if refusedCustomers.count < 2 { refusedCustomers.insert(message.customer) }
-    if message.refusals > Self.retries.count {
-      die(message, at: now)
+    if let delay = RetryDelay.afterRefusals(message.refusals) {
+      hold(message, nextAt: now + random.around(delay))
     } else {
-      hold(message, nextAt: now + random.around(Self.retries[message.refusals - 1]))
+      die(message, at: now)
     }
     if refusals >= Self.refusalLimit, refusedCustomers.count > 1, outage == nil {
       beginOutage(Outage(since: now, suspect: nil, failure: failure), nil, at: now)
@@ -384,16 +383,8 @@ struct SinkMachine {
 
   /// Messages that are read ahead.
   static let windowLimit = 1000
-  /// Milliseconds between two probes at most.
-  private static let longestProbe: Int64 = 300_000
   /// Milliseconds of success after which twice as many requests may be under way.
   private static let rampMilliseconds: Int64 = 1000
   /// Refusals in a row, of two customers at least, that mean that the endpoint is down.
   private static let refusalLimit = 10
-  /// Milliseconds from one attempt of a refused message to the next: 75 hours in all, the example
-  /// of Standard Webhooks ("Deliverability and reliability").
-  static let retries: [Int64] = [
-    5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000,
-    86_400_000,
-  ]
 }
