@@ -37,7 +37,7 @@ import Testing
     #expect(try ledger.ingest(body, at: 1) == .accepted(1))
     #expect(try ledger.events().first?.originalTransactionId == nil)
     #expect(try ledger.reader().projection().count() == 0)
-    #expect(try ledger.verify().findingCount == 0)
+    #expect(try ledger.verify().findings.isEmpty)
   }
 
   @Test func `a body without a bundle id is for the app whose secret matched`() throws {
@@ -55,7 +55,7 @@ import Testing
       }
       #expect(try ledger.events().last?.bundleId == bundle)
     }
-    #expect(try ledger.verify().findingCount == 0)
+    #expect(try ledger.verify().findings.isEmpty)
   }
 
   @Test func `the secret of one app does not admit a notification of another`() throws {
@@ -65,7 +65,7 @@ import Testing
       #expect(try ledger.ingest(body, at: 1) == .quarantined("other_app"))
     }
     #expect(try ledger.events().isEmpty && ledger.quarantine().count == 2)
-    #expect(try ledger.verify().findingCount == 0)
+    #expect(try ledger.verify().findings.isEmpty)
   }
 
   @Test func `a body is admitted only if its environments agree and are configured`() throws {
@@ -134,7 +134,7 @@ import Testing
     #expect(try ledger.quarantine().isEmpty)
     let row = try ledger.row("1000", now: V1Fixtures.ms("20-01-15"))
     #expect(Row(row).description == "active basic.m 20-02-01 true")
-    #expect(try ledger.verify().findingCount == 0)
+    #expect(try ledger.verify().findings.isEmpty)
     // Apple sends it again.
     try ledger.reconfigure(secrets: [V1Fixtures.secret])
     #expect(try ledger.ingest(V1Fixtures.purchase, at: 4) == .duplicate(1))
@@ -155,7 +155,7 @@ import Testing
     try ledger.reconfigure(secrets: [V1Fixtures.secret], apps: ["com.example.other"])
     #expect(ledger.admit(item.id, at: 2) == .accepted(1))
     #expect(try ledger.events().first?.bundleId == "com.example.other")
-    #expect(try ledger.verify().findingCount == 0)
+    #expect(try ledger.verify().findings.isEmpty)
   }
 
   /// Apple sends TEST in the form of version 2 even to an address set up for version 1.

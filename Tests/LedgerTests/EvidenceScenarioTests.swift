@@ -144,7 +144,7 @@ import Testing
       Self.text(try ledger.row(Fact.original, now: Fact.time(101))) == "active basic 130 on")
     #expect(try ledger.row(Fact.original, asOf: Fact.time(100)) == nil)
     #expect(try ledger.history(Fact.original)?.entries.count == 4)
-    #expect(try ledger.verify().findingCount == 0)
+    #expect(try ledger.verify().findings.isEmpty)
   }
 
   @Test func `E10: evidence of another environment is refused and not kept`() throws {
@@ -194,7 +194,7 @@ import Testing
     try Fact.transaction(Fact.Period(days: 0..<900), on: 200).tell(ledger)
     // Four weeks, of which one is cut in two by the weeks of the calendar.
     #expect((5...6).contains(try reader.heldEvidenceCount()))
-    #expect(try ledger.verify().findingCount == 0)
+    #expect(try ledger.verify().findings.isEmpty)
   }
 
   @Test func `held evidence that is changed or removed is a finding`() throws {

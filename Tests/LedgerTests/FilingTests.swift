@@ -128,7 +128,7 @@ import Testing
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return try ledger.verify()
       }
-      #expect(report.findingCount == count, "\(id)")
+      #expect(report.findings.count == count, "\(id)")
     }
   }
 }

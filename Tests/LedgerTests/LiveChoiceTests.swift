@@ -95,6 +95,6 @@ import Testing
       #expect(try Rebuild.rollBack(folder) == .done)
       #expect(try ProjectionList.read(folder).live == names[2])
     }
-    #expect(try testLedger.verify().findings == [])
+    #expect(try testLedger.verify().findings.isEmpty)
   }
 }

@@ -80,6 +80,6 @@ import Testing
     #expect(ledger.ledger.liveProjection.damages == 1)
     let body = try SharedAuthority.sign(Sample.notification(9, otid: "7001"))
     #expect(try ledger.ingest(body, at: Sample.start) == .accepted(4))
-    #expect(try ledger.verify().findings == [])
+    #expect(try ledger.verify().findings.isEmpty)
   }
 }

@@ -146,7 +146,7 @@ import Testing
     #expect(ledger.ingest(receipt: der, at: Fact.time(3)) == .accepted(1))
     #expect(try ledger.events().count == 2)
     for id in ids { #expect(try ledger.row(id, now: Fact.time(4))?.eventCount == 1) }
-    #expect(try ledger.verify().findings == [])
+    #expect(try ledger.verify().findings.isEmpty)
   }
 
   @Test func `a held receipt is journaled when an older one contradicts it`() throws {
@@ -160,7 +160,7 @@ import Testing
       Self.text(try ledger.row(EvidenceFact.original, now: Fact.time(11))) == "active basic 30")
     #expect(
       Self.text(try ledger.row(EvidenceFact.original, asOf: Fact.time(6))) == "active basic 45")
-    #expect(try ledger.verify().findingCount == 0)
+    #expect(try ledger.verify().findings.isEmpty)
   }
 
   /// A version 1 body that carries a receipt.

@@ -38,6 +38,6 @@ import Testing
       try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
       return try ledger.verify()
     }
-    #expect(report.findingCount > 0)
+    #expect(report.findings.count > 0)
   }
 }

@@ -59,7 +59,7 @@ import Testing
       #expect(try ChangedFold.spans(own) == before)
       try expectAnswers(forecast, before, own, changed)
     }
-    #expect(try testLedger.verify().findings == [])
+    #expect(try testLedger.verify().findings.isEmpty)
   }
 
   private func access(
@@ -121,7 +121,7 @@ import Testing
       }
       let name = try #require(try ProjectionList.read(own).live)
       #expect(names.updateValue(name, forKey: fold) ?? name == name, "built again")
-      #expect(try testLedger.verify().findings == [])
+      #expect(try testLedger.verify().findings.isEmpty)
     }
     #expect(try ProjectionList.read(own).names.count == 2)
   }

@@ -165,7 +165,7 @@ import Testing
     #expect(try scenario.row("1000", asOf: "25-03-10") == "✗ expired basic.m until 25-02-01")
     #expect(
       try scenario.ids(now: "25-03-25") { $0.appTransactionId = "700001" } == ["1000", "9000"])
-    #expect(try scenario.ledger.verify().findingCount == 0)
+    #expect(try scenario.ledger.verify().findings.isEmpty)
   }
 
   @Test func `two spellings of one letter in an id are two ids, also for verify`() throws {
@@ -176,7 +176,7 @@ import Testing
         "1000 basic.m 25-01-01→25-02-01 bought", renewal: "renews basic.m 25-02-01",
         more: ["appTransactionId": .string(id)])
     }
-    #expect(try scenario.ledger.verify().findings == [])
+    #expect(try scenario.ledger.verify().findings.isEmpty)
   }
 
   /// Two spellings of one accent, which `String` calls equal and SQL does not.

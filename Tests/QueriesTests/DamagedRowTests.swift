@@ -44,10 +44,10 @@ import Testing
           #expect(try Self.answers(testLedger, rows) == answers)
         }
         try Self.compare(testLedger)
-        #expect(try testLedger.verify().findingCount > 0)
+        #expect(try testLedger.verify().findings.count > 0)
       }
       try undamaged.write(to: URL(filePath: path))
-      #expect(try testLedger.verify().findings == [])
+      #expect(try testLedger.verify().findings.isEmpty)
     }
   }
 

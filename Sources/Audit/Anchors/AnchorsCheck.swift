@@ -11,43 +11,36 @@ import Store
 /// prove nothing more, because every line is compared with the same journal.
 struct AnchorsCheck {
   private let source: AnchorsFile
-  private let folder: DataFolder
-  private let findings: FindingCollector
+  private let run: CheckRun
   private var journal: JournalReader
   private var head: Int64
   private var isReopened = false
   private let journalId: String
   private var outcome: AnchorsOutcome
 
-  /// Compares a folder's journal with each line of a file.
-  static func run(
-    _ source: AnchorsFile, _ folder: DataFolder, _ findings: FindingCollector
-  ) throws(LedgerError) -> AnchorsOutcome {
-    var check = try AnchorsCheck(source, folder, findings)
-    guard let lines = try check.lines() else { return check.outcome }
-    var number = 0
-    while true {
-      let line = try check.next(of: lines)
-      guard let line else { break }
-      number += 1
-      try check.check(line, "line \(number) of \(source.path)", isEnded: lines.isLineEnded)
-    }
-    if number == 0 || number == 1 && check.outcome.isTorn {
-      findings.add(
-        5, nil, "\(source.path) holds no anchor: it was emptied; find out who can write to it")
-    }
-    return check.outcome
-  }
-
-  private init(
-    _ source: AnchorsFile, _ folder: DataFolder, _ findings: FindingCollector
+  fileprivate init(
+    _ source: AnchorsFile, _ journal: JournalReader, _ run: CheckRun
   ) throws(LedgerError) {
-    (self.source, self.folder, self.findings) = (source, folder, findings)
+    (self.source, self.journal, self.run) = (source, journal, run)
     outcome = AnchorsOutcome(file: source.path, isConfigured: source.isConfigured)
-    journal = try JournalReader.open(folder)
     (head, journalId) = (
       try journal.head().seq, Hexadecimal.encode(try journal.journalId())
     )
+  }
+
+  /// Compares the journal with each line of the file.
+  fileprivate mutating func compare() throws(LedgerError) -> AnchorsOutcome {
+    guard let lines = try lines() else { return outcome }
+    var number = 0
+    while let line = try next(of: lines) {
+      number += 1
+      try check(line, "line \(number) of \(source.path)", isEnded: lines.isLineEnded)
+    }
+    if number == 0 || number == 1 && outcome.isTorn {
+      run.add(
+        5, nil, "\(source.path) holds no anchor: it was emptied; find out who can write to it")
+    }
+    return outcome
   }
 
   /// Opens the file. Returns nil if it is configured and absent, which is a finding once there are
@@ -60,7 +53,7 @@ struct AnchorsCheck {
         throw .anchorFile(error)
       }
       if head > 0 {
-        findings.add(
+        run.add(
           5, nil,
           "\(source.path) is missing: put it back or mount its volume; "
             + "if there was none yet, the daemon makes it")
@@ -82,14 +75,14 @@ struct AnchorsCheck {
   ) throws(LedgerError) {
     guard let anchor = Anchor(parsing: line) else {
       guard isEnded else { return outcome.isTorn = true }
-      return findings.add(
+      return run.add(
         5, nil, "\(lineName) is not an anchor; remove it if a power loss tore it")
     }
     guard anchor.isSigned(by: source.publicKey) else {
-      return findings.add(5, nil, "\(lineName) is not signed by the key; was the key replaced?")
+      return run.add(5, nil, "\(lineName) is not signed by the key; was the key replaced?")
     }
     guard anchor.journalId == journalId else {
-      return findings.add(5, nil, "\(lineName) is of another journal: \(anchor.journalId)")
+      return run.add(5, nil, "\(lineName) is of another journal: \(anchor.journalId)")
     }
     if try matches(anchor, lineName) {
       outcome.held += 1
@@ -100,7 +93,7 @@ struct AnchorsCheck {
   private mutating func matches(_ anchor: Anchor, _ lineName: String) throws(LedgerError) -> Bool {
     if anchor.seq > head { try readHeadAgain() }
     guard anchor.seq <= head else {
-      findings.add(
+      run.add(
         1, head + 1,
         "\(lineName) has events up to seq \(anchor.seq): the journal's end was lost "
           + "or cut; restore a backup")
@@ -108,7 +101,7 @@ struct AnchorsCheck {
     }
     let hash = try journal.hash(at: anchor.seq)
     if hash == anchor.hash { return true }
-    findings.add(
+    run.add(
       5, anchor.seq,
       hash == nil
         ? "\(lineName) has this event, and it is missing"
@@ -120,8 +113,18 @@ struct AnchorsCheck {
   /// first time it opens the journal again: a connection that was opened while no daemon ran does
   /// not see what one appends that has started since.
   private mutating func readHeadAgain() throws(LedgerError) {
-    if !isReopened { journal = try JournalReader.open(folder) }
+    if !isReopened { journal = try JournalReader.open(run.folder) }
     head = try journal.head().seq
     isReopened = true
+  }
+}
+
+extension Check {
+  static func anchors(_ file: AnchorsFile) -> Check {
+    Check { (journal, run) throws(LedgerError) in
+      var check = try AnchorsCheck(file, journal, run)
+      let outcome = try check.compare()
+      run.report { $0.anchors = outcome }
+    }
   }
 }

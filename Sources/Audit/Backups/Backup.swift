@@ -110,8 +110,6 @@ public enum Backup {
     // The snapshot has ended, so nothing waits for this check, and the daemon has precedence.
     Niceness.background.apply()
     let report = try BackupCheck.run(path, threads: threads, progress: progress)
-    guard report.findingCount == 0 else {
-      throw .broken(report.findings, report.findingCount)
-    }
+    guard report.findings.isEmpty else { throw .broken(report.findings) }
   }
 }

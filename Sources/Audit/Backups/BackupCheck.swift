@@ -18,41 +18,40 @@ public enum BackupCheck {
   ///   newer program made it; `LedgerError.stopped`. Damage is a finding.
   public static func run(
     _ path: String, threads: Int, progress: @escaping BackupProgress
-  ) throws(LedgerError) -> BackupReport {
+  ) throws(LedgerError) -> CheckReport {
     let path = DataFolder(path: path).path
     guard try kind(path) == .folder else {
       throw .unavailable("\(path) is not a folder; give the one that `subledger backup` made")
     }
-    let findings = FindingCollector()
-    var report = BackupReport()
+    let run = CheckRun(DataFolder(path: path), .columns, threads: threads) { done, all in
+      progress(.checking, done, all)
+    }
     do throws(BackupManifest.Fault) {
-      report.manifest = try BackupManifest.read(path)
+      let manifest = try BackupManifest.read(path)
+      run.report { $0.manifest = manifest }
     } catch {
       switch error {
       case .newer(let version):
         throw .newer(found: version, known: Int(BackupManifest.version))
-      case .malformed(let what): findings.add(5, nil, what)
+      case .malformed(let what): run.add(5, nil, what)
       }
     }
-    if let manifest = report.manifest {
-      if try checkFiles(path, manifest, findings, progress) {
-        report.events = try checkJournal(path, manifest, findings, threads, progress)
-      }
+    if let manifest = run.report.manifest, try checkFiles(path, manifest, run, progress) {
+      try checkJournal(manifest, run)
     }
-    (report.findings, report.findingCount) = findings.sorted
-    return report
+    guard !run.isStopped else { throw .stopped }
+    return run.report
   }
 
   /// - Returns: whether the journal can be opened.
   private static func checkFiles(
-    _ path: String, _ manifest: BackupManifest, _ findings: FindingCollector,
-    _ progress: BackupProgress
+    _ path: String, _ manifest: BackupManifest, _ run: CheckRun, _ progress: BackupProgress
   ) throws(LedgerError) -> Bool {
     var isReadable = true
     for expected in manifest.files {
       let name = expected.name
       guard try kind("\(path)/\(name)") == .file else {
-        findings.add(5, nil, "\(name) is missing, or not a plain file")
+        run.add(5, nil, "\(name) is missing, or not a plain file")
         if name == BackupManifest.journal { isReadable = false }
         continue
       }
@@ -63,14 +62,14 @@ public enum BackupCheck {
       }
       guard let file else { throw .stopped }
       if file != expected {
-        findings.add(5, nil, "\(name) is not what \(BackupManifest.name) says: it was changed")
+        run.add(5, nil, "\(name) is not what \(BackupManifest.name) says: it was changed")
       }
     }
     // SQLite would read these files with the journal, and a restore does not copy them.
     for suffix in ["-wal", "-journal", "-shm"] {
       let name = BackupManifest.journal + suffix
       guard try kind("\(path)/\(name)") != nil else { continue }
-      findings.add(5, nil, "\(name) is not part of a backup; move it away")
+      run.add(5, nil, "\(name) is not part of a backup; move it away")
       isReadable = false
     }
     return isReadable
@@ -81,64 +80,35 @@ public enum BackupCheck {
   }
 
   private static func checkJournal(
-    _ path: String, _ manifest: BackupManifest, _ findings: FindingCollector, _ threads: Int,
-    _ progress: @escaping BackupProgress
-  ) throws(LedgerError) -> Int64 {
-    let isChanged = findings.sorted.1 > 0
-    let count: Int64?
+    _ manifest: BackupManifest, _ run: CheckRun
+  ) throws(LedgerError) {
+    let isChanged = !run.report.findings.isEmpty
     do throws(LedgerError) {
-      count = try walk(DataFolder(path: path), manifest, findings, threads, progress)
+      try run.run([.chain(), .quarantine, .manifest(manifest), .schema, .tables, .pages])
     } catch {
       switch error.code {
-      case .corrupt, .foreign:
-        findings.add(5, nil, "\(BackupManifest.journal) cannot be read: \(error.detail)")
-        return 0
-      case .newer where isChanged: return 0
+      case .foreign:
+        run.add(5, nil, "\(BackupManifest.journal) cannot be read: \(error.detail)")
+      case .newer where isChanged: return
       default: throw error
       }
     }
-    guard let count else { throw .stopped }
-    return count
   }
+}
 
-  /// - Returns: how many events were checked; nil if it was stopped.
-  private static func walk(
-    _ folder: DataFolder, _ manifest: BackupManifest, _ findings: FindingCollector, _ threads: Int,
-    _ progress: @escaping BackupProgress
-  ) throws(LedgerError) -> Int64? {
-    let journal = try JournalReader.open(folder)
-    defer { journal.close() }
-    let head = try journal.head()
-    let work = ChainWork(head: head.seq) { done, all in progress(.checking, done, all) }
-    try VerifyThreads.run(threads) { () throws(LedgerError) in
-      try ChainCheck(folder, .columns, findings).run(work)
-    }
-    guard !work.isStopped else { return nil }
-    try QuarantineCheck.run(journal, nil, findings)
-    try compare(journal, head, manifest, findings)
-    return work.done
-  }
-
-  /// Compares the journal with the manifest, and checks what the chain does not cover.
-  private static func compare(
-    _ journal: JournalReader, _ head: Head, _ manifest: BackupManifest,
-    _ findings: FindingCollector
-  ) throws(LedgerError) {
-    if head != manifest.head {
-      findings.add(5, nil, "the journal's head is not the one of \(BackupManifest.name)")
-    }
-    if try journal.journalId() != manifest.journalId {
-      findings.add(5, nil, "the journal is not the one of \(BackupManifest.name)")
-    }
-    let count = try journal.eventCount()
-    if count != head.seq {
-      findings.add(5, nil, "\(count) events up to seq \(head.seq)")
-    }
-    if try journal.quarantineCounts().stored != manifest.quarantined {
-      findings.add(2, nil, "the quarantine is not the one of \(BackupManifest.name)")
-    }
-    for fault in try journal.schemaFaults() + journal.rowFaults() + journal.pageFaults() {
-      findings.add(5, nil, "the file: \(fault)")
+extension Check {
+  /// The journal is the one that the manifest of a backup describes.
+  fileprivate static func manifest(_ manifest: BackupManifest) -> Check {
+    Check { (journal, run) throws(LedgerError) in
+      if try journal.head() != manifest.head {
+        run.add(5, nil, "the journal's head is not the one of \(BackupManifest.name)")
+      }
+      if try journal.journalId() != manifest.journalId {
+        run.add(5, nil, "the journal is not the one of \(BackupManifest.name)")
+      }
+      if try journal.quarantineCounts().stored != manifest.quarantined {
+        run.add(2, nil, "the quarantine is not the one of \(BackupManifest.name)")
+      }
     }
   }
 }

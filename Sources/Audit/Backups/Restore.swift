@@ -24,8 +24,8 @@ public enum Restore {
         "\(folder.path) is inside the backup, which must not change; give another --data")
     }
     let report = try BackupCheck.run(backup, threads: threads, progress: progress)
-    guard let manifest = report.manifest, report.findingCount == 0 else {
-      throw .broken(report.findings, report.findingCount)
+    guard let manifest = report.manifest, report.findings.isEmpty else {
+      throw .broken(report.findings)
     }
     let lock = try makeAndLock(folder)
     defer { withExtendedLifetime(lock) {} }
@@ -88,8 +88,9 @@ public enum Restore {
     }
     guard let copied else { throw .stopped }
     guard copied == file else {
-      let finding = Finding(promise: 5, seq: nil, what: "\(file.name) changed while it was copied")
-      throw .broken([finding], 1)
+      var findings = Findings()
+      findings.add(5, nil, "\(file.name) changed while it was copied")
+      throw .broken(findings)
     }
     try target.finish()
   }

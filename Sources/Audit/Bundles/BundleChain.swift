@@ -29,7 +29,7 @@ struct BundleChain {
       throw BundleLineError(what: "the chain cannot begin here")
     }
     if seq == anchored.seq && hash != anchored.hash {
-      report.find(5, seq, "the chain continues from another hash than the one it reached")
+      report.findings.add(5, seq, "the chain continues from another hash than the one it reached")
     }
     segmentHasEvent = false
     position = (seq, hash)
@@ -46,14 +46,14 @@ struct BundleChain {
     let hash = link.hash(after: position.hash)
     self.position = (link.seq, hash)
     if link.receivedAt < lastReceivedAt {
-      report.find(5, link.seq, "has an earlier receive time than the event before it")
+      report.findings.add(5, link.seq, "has an earlier receive time than the event before it")
     }
     lastReceivedAt = link.receivedAt
     if let known = knownHashes[link.seq] {
       if known == hash {
         report.matchedAnchors += 1
       } else {
-        report.find(5, link.seq, "one of your anchors has another history up to here")
+        report.findings.add(5, link.seq, "one of your anchors has another history up to here")
       }
     }
     return hash
@@ -64,7 +64,7 @@ struct BundleChain {
     segmentHasEvent = true
     report.events += 1
     if !uuids.insert(link.notificationUUID).inserted {
-      report.find(4, link.seq, "occurs twice")
+      report.findings.add(4, link.seq, "occurs twice")
     }
   }
 

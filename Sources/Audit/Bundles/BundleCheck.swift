@@ -73,11 +73,11 @@ public final class BundleCheck {
         guard !isSealed else { throw BundleLineError(what: "something follows the seal") }
         isSealed = try checkLine(line, number)
       } catch {
-        return report.find(5, nil, "line \(number): \(error.what)")
+        return report.findings.add(5, nil, "line \(number): \(error.what)")
       }
     }
-    if !isSealed { return report.find(5, nil, "the file has no seal: its end is missing") }
-    if !isEnded { report.find(5, nil, "the last line is incomplete") }
+    if !isSealed { return report.findings.add(5, nil, "the file has no seal: its end is missing") }
+    if !isEnded { report.findings.add(5, nil, "the last line is incomplete") }
   }
 
   /// - Returns: whether it was the seal.
@@ -123,7 +123,7 @@ public final class BundleCheck {
   private func compareKnownAnchors() {
     let comparable = known.filter { $0.journalId == journalId }
     if comparable.isEmpty && !known.isEmpty {
-      report.find(5, nil, "none of the given anchors is of the bundle's journal")
+      report.findings.add(5, nil, "none of the given anchors is of the bundle's journal")
     }
     for anchor in comparable where anchor.isSigned(by: expectedKey ?? anchor.publicKey) {
       chain.knownHashes[anchor.seq] = anchor.hash
@@ -144,7 +144,7 @@ public final class BundleCheck {
     guard isEvent else { return }
     chain.recordEvent(link, &report)
     if BundleEventReader.digest(root["hash"]) != hash {
-      report.find(5, link.seq, "its hash does not follow from the chain")
+      report.findings.add(5, link.seq, "its hash does not follow from the chain")
     }
     guard let body = Bundle.body(root), let key = report.key else { return }
     checkEvent(link, body, hash, key)
@@ -156,15 +156,15 @@ public final class BundleCheck {
   ) {
     do throws(Refusal) {
       guard let event = try reader.event(link, body, hash, of: key) else {
-        return report.find(5, link.seq, "the body is not what its line says")
+        return report.findings.add(5, link.seq, "the body is not what its line says")
       }
       if !link.source.isSigned { report.unsigned += 1 }
       events.append(event)
     } catch {
       guard link.source.isSigned else {
-        return report.find(5, link.seq, "the body is not what its line says")
+        return report.findings.add(5, link.seq, "the body is not what its line says")
       }
-      report.find(3, link.seq, "is not proven: \(error.code)")
+      report.findings.add(3, link.seq, "is not proven: \(error.code)")
     }
   }
 
@@ -175,13 +175,14 @@ public final class BundleCheck {
     let last = try chain.end()
     report.anchors += 1
     if !anchor.isSigned(by: expectedKey ?? anchor.publicKey) {
-      report.find(5, anchor.seq, "the anchor is not signed by that key")
+      report.findings.add(5, anchor.seq, "the anchor is not signed by that key")
     }
     if anchor.journalId != journalId {
-      report.find(5, anchor.seq, "the anchor is of another journal")
+      report.findings.add(5, anchor.seq, "the anchor is of another journal")
     }
     if anchor.seq != last.seq || anchor.hash != last.hash {
-      report.find(5, anchor.seq, "the events before the anchor are not those that it was made of")
+      report.findings.add(
+        5, anchor.seq, "the events before the anchor are not those that it was made of")
     }
     anchorKeys.append(anchor.publicKey)
   }
@@ -200,7 +201,7 @@ public final class BundleCheck {
     // An event that is not proven is a finding already, and without it the fold means nothing.
     guard events.count == report.events else { return }
     guard isOurFold == true else {
-      return report.find(
+      return report.findings.add(
         6, nil, "the answer is of another fold: only the program that made it can compare it")
     }
     report.isAnswerCompared = true
@@ -213,7 +214,7 @@ public final class BundleCheck {
     let own = Bundle.entitlement(key, events, question, by: .current)
     let absent = Self.later.filter { entitlement[$0] == nil }
     if own.without(absent).text != entitlement.value.text {
-      report.find(6, nil, "the answer is not what these events fold to")
+      report.findings.add(6, nil, "the answer is not what these events fold to")
     }
   }
 
@@ -230,13 +231,13 @@ public final class BundleCheck {
     else { throw BundleLineError(what: "is not a seal after an answer") }
     report.publicKey = String(decoding: Base64.encode(key.raw), as: UTF8.self)
     if sha256 != hashing.finish() {
-      report.find(5, nil, "the file was changed after it was sealed")
+      report.findings.add(5, nil, "the file was changed after it was sealed")
     }
     if (expectedKey ?? key) != key || !key.verifies(signature, over: Bundle.sealed(sha256)) {
-      report.find(5, nil, "the seal is not signed by that key")
+      report.findings.add(5, nil, "the seal is not signed by that key")
     }
     if anchorKeys.contains(where: { $0 != key }) {
-      report.find(5, nil, "anchors and seal are signed by different keys")
+      report.findings.add(5, nil, "anchors and seal are signed by different keys")
     }
   }
 }

@@ -27,9 +27,5 @@ public struct BundleReport: Sendable {
   public internal(set) var durations: [String: Int64] = [:]
   /// Whether the answer was folded again and compared, which is not possible for another fold.
   public internal(set) var isAnswerCompared = false
-  public internal(set) var findings: [Finding] = []
-
-  mutating func find(_ promise: Int, _ seq: Int64?, _ what: String) {
-    findings.append(Finding(promise: promise, seq: seq, what: what))
-  }
+  public internal(set) var findings = Findings()
 }

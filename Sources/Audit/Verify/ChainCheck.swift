@@ -24,7 +24,7 @@ final class ChainCheck {
   /// Nil if signatures are not to be checked.
   private let proof: NotificationProof?
   private let bodies: EventProof
-  private let findings: FindingCollector
+  private let run: CheckRun
   private let bodyHash = BodyHash()
   /// Findings of the current batch. They are dropped if it cannot be read to its end, because the
   /// batch is then checked again event by event.
@@ -38,17 +38,14 @@ final class ChainCheck {
   /// The owner's statements of the current batch.
   private var statements: [(seq: Int64, mac: [UInt8])] = []
 
-  init(
-    _ folder: DataFolder, _ depth: Depth, _ findings: FindingCollector
-  ) throws(LedgerError) {
-    journal = try JournalReader.open(folder)
-    self.findings = findings
-    switch depth {
-    case .chain: (readsBodies, acceptsFaulty, proof) = (false, false, nil)
-    case .columns: (readsBodies, acceptsFaulty, proof) = (true, true, nil)
-    case .signatures(let roots):
-      (readsBodies, acceptsFaulty) = (true, false)
-      proof = try NotificationProof(roots)
+  init(_ run: CheckRun) throws(LedgerError) {
+    self.run = run
+    journal = try JournalReader.open(run.folder)
+    proof = try run.proof()
+    switch run.depth {
+    case .chain: (readsBodies, acceptsFaulty) = (false, false)
+    case .columns: (readsBodies, acceptsFaulty) = (true, true)
+    case .signatures: (readsBodies, acceptsFaulty) = (true, false)
     }
     bodies = try EventProof(proof)
   }
@@ -74,10 +71,10 @@ final class ChainCheck {
   private func checkAlone(_ seq: Int64) throws(LedgerError) {
     // A forged seq may be the least or the greatest number, where seq - 1 and seq + 1 overflow.
     guard (1..<Int64.max).contains(seq) else {
-      return findings.add(5, seq, "is not a valid seq")
+      return run.add(5, seq, "is not a valid seq")
     }
     try checkReadable(seq...seq)
-    if try journal.hash(at: seq - 1) == nil { findings.add(5, seq - 1, "missing") }
+    if try journal.hash(at: seq - 1) == nil { run.add(5, seq - 1, "missing") }
   }
 
   /// Checks a batch. If it cannot be read, its events are checked one by one, so that only those
@@ -87,13 +84,11 @@ final class ChainCheck {
     statements.removeAll()
     do throws(LedgerError) {
       try check(batch)
-      for finding in batchFindings { findings.add(finding) }
+      for finding in batchFindings { run.add(finding.promise, finding.seq, finding.what) }
     } catch {
       guard error.code == .corrupt else { throw error }
       guard batch.count > 1 else {
-        return findings.add(
-          Finding(
-            promise: 5, seq: batch.lowerBound, what: "cannot be read: the file is damaged"))
+        return run.add(5, batch.lowerBound, "cannot be read: the file is damaged")
       }
       for seq in batch { try checkReadable(seq...seq) }
     }
@@ -189,6 +184,45 @@ final class ChainCheck {
     let receipt = V1Receipt(
       in: event.body, of: event.originalTransactionId, bodies.receipts, at: event.receivedAt)
     for finding in receipt?.findings ?? [] { add(3, event.seq, finding) }
+  }
+}
+
+extension Check {
+  /// Seqs are dense, and every event is what the chain, its body and its signature say.
+  ///
+  /// - Parameter others: checked on one more thread meanwhile.
+  static func chain(beside others: [Check] = []) -> Check {
+    Check { (journal, run) throws(LedgerError) in
+      let work = ChainWork(head: try checkDensity(journal, run), run.shouldContinue)
+      try VerifyThreads.run(run.threads + (others.isEmpty ? 0 : 1)) {
+        (thread) throws(LedgerError) in
+        if thread == 0, !others.isEmpty {
+          try run.run(others)
+        } else {
+          try ChainCheck(run).run(work)
+        }
+      }
+      run.report { $0.events = work.done }
+    }
+  }
+
+  /// Checks that seqs are dense. An event behind a gap is a finding, and the chain is walked only
+  /// as far as there are events, because a forged seq may be as far away as 2^63 - 1.
+  ///
+  /// - Returns: the last seq to walk to.
+  private static func checkDensity(
+    _ journal: JournalReader, _ run: CheckRun
+  ) throws(LedgerError) -> Int64 {
+    // One snapshot for all three queries, because a daemon may append meanwhile.
+    try journal.beginSnapshot()
+    defer { journal.endSnapshot() }
+    let head = try journal.head().seq
+    let count = try journal.eventCount()
+    if head < count { run.add(5, head, "is the last seq, but there are \(count) events") }
+    for seq in try journal.seqs(after: count, limit: Findings.maximum) {
+      run.add(5, seq, "leaves a gap before it: there are only \(count) events")
+    }
+    return min(head, count)
   }
 }
 

@@ -12,7 +12,7 @@ final class ChainWork: Sendable {
   ///   - batchSize: how many events a batch has.
   ///   - progress: called with the events done and `head` after each batch; false stops the work.
   init(
-    head: Int64, batchSize: Int64 = 1000, progress: @escaping @Sendable (Int64, Int64) -> Bool
+    head: Int64, batchSize: Int64 = 1000, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) {
     self.head = head
     self.batchSize = batchSize
@@ -38,5 +38,4 @@ final class ChainWork: Sendable {
   }
 
   var done: Int64 { state.withLock { $0.done } }
-  var isStopped: Bool { state.withLock { $0.isStopped } }
 }

@@ -8,56 +8,48 @@ import Store
 /// time, so that memory does not grow with the journal.
 enum ProjectionCheck {
   /// Checks the whole projection.
-  ///
-  /// - Parameter isStopped: asked now and then. Once it is true, the check ends with an empty
-  ///   outcome.
-  static func run(
-    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: FindingCollector,
-    until isStopped: () -> Bool
-  ) throws(LedgerError) -> Outcome {
-    switch try live(folder, journal, head: head, findings) {
-    case .none: return Outcome()
-    case .otherFold(let path): return try countOnly(folder, path, findings)
+  static func run(_ journal: JournalReader, _ run: CheckRun) throws(LedgerError) {
+    let head = try journal.head().seq
+    switch try live(journal, head: head, run) {
+    case .none: return
+    case .otherFold(let path): try countOnly(path, run)
     case .comparable(let path, let through):
-      let projection = try ProjectionReader.open(folder, path: path)
-      let count = try compare(projection, journal, findings, until: isStopped)
-      guard !isStopped() else { return Outcome() }
+      let projection = try ProjectionReader.open(run.folder, path: path)
+      let count = try compare(projection, journal, run)
+      guard !run.isStopped else { return }
       // A running daemon appends and folds meanwhile; the counts are only comparable if it did not.
       if try projection.foldedThrough() == through, try journal.head().seq == head,
         through <= head
       {
         let expected = try journal.streamCount(through: through)
-        if expected != count { findings.add(7, nil, "\(count) rows for \(expected) streams") }
+        if expected != count { run.add(7, nil, "\(count) rows for \(expected) streams") }
       }
-      return Outcome(rows: count, digest: try digest(projection, findings))
+      try note(count, projection, run)
     }
   }
 
   /// Checks the rows of some streams alone.
-  ///
-  /// - Parameter keys: the streams that the journal has.
   static func run(
-    _ folder: DataFolder, _ journal: JournalReader, only: Verify.Only, _ keys: [StreamKey],
-    _ findings: FindingCollector
-  ) throws(LedgerError) -> Outcome {
-    switch try live(folder, journal, head: try journal.head().seq, findings) {
-    case .none: return Outcome()
-    case .otherFold: return Outcome(isCompared: false)
+    _ journal: JournalReader, only: Verify.Only, _ run: CheckRun
+  ) throws(LedgerError) {
+    switch try live(journal, head: try journal.head().seq, run) {
+    case .none: return
+    case .otherFold: run.report { $0.comparesProjection = false }
     case .comparable(let path, _):
-      let reader = try ProjectionReader.open(folder, path: path)
+      let reader = try ProjectionReader.open(run.folder, path: path)
       try reader.beginSnapshot()
       let through = try reader.foldedThrough()
       let rows = try reader.streams(withOriginalTransactionId: only.originalTransactionId)
         .filter { only.covers($0.key) }
       reader.endSnapshot()
-      for row in rows { try compare(row, through: through, journal, findings) }
-      for key in keys where !rows.contains(where: { $0.key == key }) {
+      for row in rows { try compare(row, through: through, journal, run) }
+      for key in try only.streams(journal) where !rows.contains(where: { $0.key == key }) {
         let stream = try ProjectionFolder.refolded(key, through: through, journal)
         if stream.row.lastEvent != nil || stream.broken != nil {
-          findings.add(7, nil, "the row of a stream is missing")
+          run.add(7, nil, "the row of a stream is missing")
         }
       }
-      return Outcome(rows: Int64(rows.count))
+      run.report { $0.rows = Int64(rows.count) }
     }
   }
 
@@ -71,8 +63,9 @@ enum ProjectionCheck {
 
   /// The live projection, if it can be read and is of this journal; a finding otherwise.
   private static func live(
-    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: FindingCollector
+    _ journal: JournalReader, head: Int64, _ run: CheckRun
   ) throws(LedgerError) -> Live {
+    let folder = run.folder
     let path: String
     switch try ProjectionExaminer.find(folder, journal, isReading: true) {
     case .own(let found), .other(let found): path = found
@@ -85,39 +78,36 @@ enum ProjectionCheck {
     case .otherFold: return .otherFold(path: path)
     case .absent, .otherLayout: break
     case .damaged, .unfinished:
-      findings.add(7, nil, "the projection is damaged; the daemon rebuilds it when it starts")
-    case .otherJournal: findings.add(7, nil, "the projection is of another journal")
+      run.add(7, nil, "the projection is damaged; the daemon rebuilds it when it starts")
+    case .otherJournal: run.add(7, nil, "the projection is of another journal")
     case .ahead(let through):
-      findings.add(
+      run.add(
         1, head + 1,
         "the projection has events up to seq \(through): the journal's end is gone")
     case .diverged(let through):
-      findings.add(5, through, "the projection was folded from another history")
+      run.add(5, through, "the projection was folded from another history")
     }
     return .none
   }
 
-  struct Outcome {
-    var rows: Int64 = 0
-    /// In lower-case hexadecimal; nil if no projection is live.
-    var digest: String?
-    /// Whether the rows were folded again and compared.
-    var isCompared = true
+  /// Counts the rows of another fold, and checks their digest.
+  private static func countOnly(_ path: String, _ run: CheckRun) throws(LedgerError) {
+    let projection = try ProjectionReader.open(run.folder, path: path)
+    run.report { $0.comparesProjection = false }
+    try note(try projection.count(), projection, run)
   }
 
-  /// Counts the rows of another fold, and checks their digest.
-  private static func countOnly(
-    _ folder: DataFolder, _ path: String, _ findings: FindingCollector
-  ) throws(LedgerError) -> Outcome {
-    let projection = try ProjectionReader.open(folder, path: path)
-    return Outcome(
-      rows: try projection.count(), digest: try digest(projection, findings), isCompared: false)
+  private static func note(
+    _ rows: Int64, _ projection: ProjectionReader, _ run: CheckRun
+  ) throws(LedgerError) {
+    let digest = try digest(projection, run)
+    run.report { ($0.rows, $0.digest) = (rows, digest) }
   }
 
   /// Computes the digest from the rows, and compares it with the stored one. The indexes that
   /// rows are looked up by are compared with the rows in the same pass.
   private static func digest(
-    _ projection: ProjectionReader, _ findings: FindingCollector
+    _ projection: ProjectionReader, _ run: CheckRun
   ) throws(LedgerError) -> String {
     try projection.beginSnapshot()
     defer { projection.endSnapshot() }
@@ -134,10 +124,10 @@ enum ProjectionCheck {
     }
     try projection.forEachIndexEntry { found.add(element: indexEntry($0, $1, $2)) }
     if found != expected {
-      findings.add(7, nil, "the index that rows are looked up by does not match the rows")
+      run.add(7, nil, "the index that rows are looked up by does not match the rows")
     }
     if try projection.digest() != digest {
-      findings.add(7, nil, "the stored digest is not that of the rows")
+      run.add(7, nil, "the stored digest is not that of the rows")
     }
     return Hexadecimal.encode(digest.bytes)
   }
@@ -159,8 +149,7 @@ enum ProjectionCheck {
   }
 
   private static func compare(
-    _ projection: ProjectionReader, _ journal: JournalReader, _ findings: FindingCollector,
-    until isStopped: () -> Bool
+    _ projection: ProjectionReader, _ journal: JournalReader, _ run: CheckRun
   ) throws(LedgerError) -> Int64 {
     var count: Int64 = 0
     var last: StreamKey?
@@ -171,24 +160,30 @@ enum ProjectionCheck {
       let page = try projection.streams(after: last, limit: 500)
       projection.endSnapshot()
       for row in page {
-        try compare(row, through: through, journal, findings)
+        try compare(row, through: through, journal, run)
         // One state of the file for all indexes, because a daemon may fold meanwhile.
         try projection.beginSnapshot()
         defer { projection.endSnapshot() }
         _ = try projection.isIndexed(row.key)
       }
       count += Int64(page.count)
-      guard let end = page.last, !isStopped() else { return count }
+      guard let end = page.last, !run.isStopped else { return count }
       last = end.key
     }
   }
 
   private static func compare(
-    _ row: FoldedStream, through: Int64, _ journal: JournalReader, _ findings: FindingCollector
+    _ row: FoldedStream, through: Int64, _ journal: JournalReader, _ run: CheckRun
   ) throws(LedgerError) {
     if try ProjectionFolder.refolded(row.key, through: through, journal) != row {
-      findings.add(7, nil, "the row of a stream differs from its refold")
+      run.add(7, nil, "the row of a stream differs from its refold")
     }
-    if let broken = row.broken { findings.add(9, nil, "a row could not be folded: \(broken)") }
+    if let broken = row.broken { run.add(9, nil, "a row could not be folded: \(broken)") }
+  }
+}
+
+extension Check {
+  static let projection = Check(7, reads: "the projection") { (journal, run) throws(LedgerError) in
+    try ProjectionCheck.run(journal, run)
   }
 }

@@ -19,6 +19,10 @@ extension Verify {
       self.bundleId = bundleId
     }
 
+    func streams(_ journal: JournalReader) throws(LedgerError) -> [StreamKey] {
+      try journal.streams(withOriginalTransactionId: originalTransactionId).filter(covers)
+    }
+
     func covers(_ key: StreamKey) -> Bool {
       (environment.map { $0 == key.environment } ?? true)
         && (bundleId.map { ByteSearch.areEqual($0, key.bundleId) } ?? true)
@@ -32,45 +36,38 @@ extension Verify {
   /// - Parameters:
   ///   - threads: how many threads check events at most.
   ///   - progress: called now and then with the events checked and how many there are; false stops.
-  /// - Returns: nil if there is no such event.
+  /// - Returns: nil if there is no such event, and nothing was found.
   /// - Throws: `LedgerError` if the folder cannot be opened. Damage is a finding.
   public static func run(
     _ folder: DataFolder, _ configuration: Configuration, only: Only, threads: Int,
     progress: @escaping @Sendable (Int64, Int64) -> Bool
-  ) throws(LedgerError) -> VerifyReport? {
-    let findings = FindingCollector()
-    var report: VerifyReport? = VerifyReport(isWhole: false)
-    try reportingDamage(findings) { () throws(LedgerError) in
-      report = try check(folder, configuration, only, threads: threads, findings, progress)
+  ) throws(LedgerError) -> CheckReport? {
+    let run = CheckRun(
+      folder, .signatures(configuration.trustRoots), threads: threads,
+      CheckReport(isWhole: false), progress: progress)
+    try run.run([.schema, .events(of: only), .rows(of: only)])
+    let report = run.report
+    return report.events > 0 || report.isStopped || !report.findings.isEmpty ? report : nil
+  }
+}
+
+extension Check {
+  fileprivate static func events(of only: Verify.Only) -> Check {
+    Check { (journal, run) throws(LedgerError) in
+      let keys = try only.streams(journal)
+      let seqs = Array(
+        try keys.map { (key) throws(LedgerError) in try journal.seqs(of: key) }.joined())
+      let work = ChainWork(head: Int64(seqs.count), batchSize: 16, run.shouldContinue)
+      try VerifyThreads.run(min(run.threads, seqs.count / 16 + 1)) { (_) throws(LedgerError) in
+        try ChainCheck(run).run(work, of: seqs)
+      }
+      run.report { $0.events = work.done }
     }
-    guard var report else { return nil }
-    (report.findings, report.findingCount) = findings.sorted
-    return report
   }
 
-  private static func check(
-    _ folder: DataFolder, _ configuration: Configuration, _ only: Only, threads: Int,
-    _ findings: FindingCollector, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
-  ) throws(LedgerError) -> VerifyReport? {
-    let journal = try JournalReader.open(folder)
-    try step(findings) { () throws(LedgerError) in
-      for fault in try journal.schemaFaults() { findings.add(5, nil, "the file: \(fault)") }
+  fileprivate static func rows(of only: Verify.Only) -> Check {
+    Check(7, reads: "the projection") { (journal, run) throws(LedgerError) in
+      try ProjectionCheck.run(journal, only: only, run)
     }
-    let keys = try journal.streams(withOriginalTransactionId: only.originalTransactionId)
-      .filter(only.covers)
-    let seqs = Array(
-      try keys.map { (key) throws(LedgerError) in try journal.seqs(of: key) }.joined())
-    guard !seqs.isEmpty else { return nil }
-    let work = ChainWork(head: Int64(seqs.count), batchSize: 16, progress: progress)
-    try VerifyThreads.run(min(threads, seqs.count / 16 + 1)) { () throws(LedgerError) in
-      try ChainCheck(folder, .signatures(configuration.trustRoots), findings).run(work, of: seqs)
-    }
-    var report = VerifyReport(events: work.done, isWhole: false, isStopped: work.isStopped)
-    guard !work.isStopped else { return report }
-    try step(findings, 7, "the projection") { () throws(LedgerError) in
-      let outcome = try ProjectionCheck.run(folder, journal, only: only, keys, findings)
-      (report.rows, report.comparesProjection) = (outcome.rows, outcome.isCompared)
-    }
-    return report
   }
 }

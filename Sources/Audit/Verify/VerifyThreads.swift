@@ -7,19 +7,21 @@ import Synchronization
 enum VerifyThreads {
   /// Runs the body on this many threads, at least one, and waits for all of them.
   ///
+  /// - Parameter body: gets the thread's number, from 0.
   /// - Throws: The first error that a body threw, or `store(.platform)` if a thread cannot be
   ///   started.
   static func run(
-    _ count: Int, _ body: @escaping @Sendable () throws(LedgerError) -> Void
+    _ count: Int, _ body: @escaping @Sendable (Int) throws(LedgerError) -> Void
   ) throws(LedgerError) {
     let failure = FirstFailure()
     var threads: [Thread] = []
     var isRefused = false
     while threads.count < max(1, count), !isRefused {
+      let number = threads.count
       do throws(LedgerError) {
         threads.append(
-          try Thread.start("verify \(threads.count + 1)") {
-            do throws(LedgerError) { try body() } catch { failure.record(error) }
+          try Thread.start("verify \(number + 1)") {
+            do throws(LedgerError) { try body(number) } catch { failure.record(error) }
           })
       } catch {
         isRefused = true

@@ -69,7 +69,7 @@ struct CommandFaultTest: Sendable, CustomTestStringConvertible {
       return
     }
     let report = try BackupCheck.run(path, threads: 1) { _, _, _ in true }
-    guard report.findingCount == 0, report.events == 6 else { throw TestFailure("\(report)") }
+    guard report.findings.isEmpty, report.events == 6 else { throw TestFailure("\(report)") }
   }
 
   private static func isWholeRestore(_ path: String, isDone: Bool) throws {

@@ -84,11 +84,13 @@ struct ImageCheck: Sendable {
 
   private func checkProjection(_ folder: DataFolder, _ journal: JournalReader, _ events: Int) throws
   {
-    let findings = FindingCollector()
-    let outcome = try ProjectionCheck.run(folder, journal, head: Int64(events), findings) { false }
-    let (found, count) = findings.sorted
-    guard count == 0 else { throw TestFailure("promise 7: \(found.map(\.what))") }
-    guard events == 0 || outcome.digest != nil && outcome.isCompared else {
+    let run = CheckRun(folder, .chain, threads: 1) { _, _ in true }
+    try run.run([.projection])
+    let report = run.report
+    guard report.findings.isEmpty else {
+      throw TestFailure("promise 7: \(report.findings.map(\.what))")
+    }
+    guard events == 0 || report.digest != nil && report.comparesProjection else {
       throw TestFailure("promise 7: no projection of \(events) events")
     }
     // A start repairs the link, which is not synced.
@@ -102,7 +104,7 @@ struct ImageCheck: Sendable {
 
   func verify(_ folder: DataFolder) throws {
     let report = try Verify.run(folder, configuration, threads: 1) { _, _ in true }
-    guard report.findingCount == 0 else { throw TestFailure("verify: \(report.findings)") }
+    guard report.findings.isEmpty else { throw TestFailure("verify: \(report.findings)") }
   }
 }
 

@@ -173,7 +173,7 @@ struct PowerLossScenario: Sendable, CustomTestStringConvertible {
       return
     }
     let report = try BackupCheck.run(image + "/data-backup", threads: 1) { _, _, _ in true }
-    guard report.findingCount == 0, report.events >= 10 else {
+    guard report.findings.isEmpty, report.events >= 10 else {
       throw TestFailure("the backup: \(report)")
     }
   }

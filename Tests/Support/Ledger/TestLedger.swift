@@ -280,7 +280,7 @@ public final class TestLedger {
   }
 
   /// What `verify` finds.
-  public func verify() throws -> VerifyReport {
+  public func verify() throws -> CheckReport {
     try Verify.run(folder, configuration, threads: 1) { _, _ in true }
   }
 

@@ -31,7 +31,10 @@ enum BackupCommand {
       throw failure(error, next: "no backup was made; see: subledger verify")
     }
     observer.finish(manifest.head.seq)
-    show(manifest, path, arguments)
+    guard case .object(let members) = manifest.json else { return .good }
+    Terminal.print(
+      .object(members + [("path", .string(path))]),
+      or: text(manifest, path).joined(separator: "\n"), arguments)
     return .good
   }
 
@@ -39,7 +42,7 @@ enum BackupCommand {
     _ path: String, _ arguments: Arguments
   ) throws(LedgerError) -> ExitCode {
     let observer = BackupObserver("check")
-    let report: BackupReport
+    let report: CheckReport
     do throws(LedgerError) {
       report = try BackupCheck.run(
         path, threads: ProcessLimits.processors, progress: observer.shouldContinue)
@@ -47,27 +50,22 @@ enum BackupCommand {
       throw failure(error, next: "name the folder that backup made, or use an older one")
     }
     observer.finish(report.events)
-    if arguments.has("--json") {
-      Terminal.print(json(report, path))
-    } else if let manifest = report.manifest, report.findingCount == 0 {
-      show(manifest, path, arguments)
-    } else {
-      Terminal.print(Finding.text(report.findings, report.findingCount))
-      Terminal.print("the backup has changed since it was made; use an older one")
-    }
-    return report.findingCount == 0 ? .good : .findings
+    let isGood = report.findings.isEmpty
+    return report.findings.report(
+      [
+        ("object", .string("backup_check")), ("path", .string(path)),
+        ("backup", report.manifest?.json ?? .null), ("events", .integer(report.events)),
+      ],
+      report.manifest.flatMap { isGood ? text($0, path) : nil }
+        ?? ["the backup has changed since it was made; use an older one"], arguments)
   }
 
-  private static func show(
-    _ manifest: BackupManifest, _ path: String, _ arguments: Arguments
-  ) {
-    guard !arguments.has("--json") else {
-      guard case .object(let members) = manifest.json else { return }
-      return Terminal.print(.object(members + [("path", .string(path))]))
-    }
+  private static func text(_ manifest: BackupManifest, _ path: String) -> [String] {
     let size = ReadableUnits.size(bytes: manifest.files.reduce(0) { $0 + $1.bytes })
-    Terminal.print("\(path): \(extent(manifest)), \(size), checked")
-    Terminal.print("head \(Hexadecimal.encode(manifest.head.hash))")
+    return [
+      "\(path): \(extent(manifest)), \(size), checked",
+      "head \(Hexadecimal.encode(manifest.head.hash))",
+    ]
   }
 
   /// The number of events in a backup, and when the last was received.
@@ -83,20 +81,5 @@ enum BackupCommand {
     case .brokenBackup: .findings(error.message + "\n" + next)
     default: error
     }
-  }
-
-  private static func json(_ report: BackupReport, _ path: String) -> JSONValue {
-    .object([
-      ("object", .string("backup_check")), ("path", .string(path)),
-      ("backup", report.manifest?.json ?? .null), ("events", .integer(report.events)),
-      (
-        "findings",
-        .array(
-          report.findings.map {
-            .object([("seq", .optional($0.seq)), ("what", .string($0.what))])
-          })
-      ),
-      ("finding_count", .integer(Int64(report.findingCount))),
-    ])
   }
 }

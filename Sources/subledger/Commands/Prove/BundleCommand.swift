@@ -110,14 +110,13 @@ enum BundleCommand {
     }
     let report = try BundleCheck.run(
       path, roots: roots, keyFile: arguments["--anchor-key"], known: given ?? [])
-    Terminal.print(json(report), or: text(report), arguments)
-    return report.findings.isEmpty ? .good : .findings
+    return report.findings.report(facts(report), text(report), arguments)
   }
 
-  private static func text(_ report: BundleReport) -> String {
-    var lines = Findings.lines(report.findings, count: report.findings.count)
-    lines.append(
-      "\(CountText.of(report.events, "events")), \(CountText.of(report.anchors, "anchors"))")
+  private static func text(_ report: BundleReport) -> [String] {
+    var lines = [
+      "\(CountText.of(report.events, "events")), \(CountText.of(report.anchors, "anchors"))"
+    ]
     if let time = report.asOf {
       let access = report.givesAccess ? "access" : "no access"
       lines.append("the answer as of \(Timestamp.text(time)): \(access)")
@@ -137,12 +136,11 @@ enum BundleCommand {
       lines.append(
         "sealed by the key \(key), which was not compared; give --anchor-key KEY.pem")
     }
-    lines.append(report.findings.isEmpty ? "the bundle holds" : "the bundle does not hold")
-    return lines.joined(separator: "\n")
+    return lines + [report.findings.isEmpty ? "the bundle holds" : "the bundle does not hold"]
   }
 
-  private static func json(_ report: BundleReport) -> JSONValue {
-    .object([
+  private static func facts(_ report: BundleReport) -> [(String, JSONValue)] {
+    [
       ("environment", .optional(report.key?.environment.rawValue)),
       ("bundle_id", .optional(report.key?.bundleId)),
       ("original_transaction_id", .optional(report.key?.originalTransactionId)),
@@ -157,8 +155,6 @@ enum BundleCommand {
         "non_renewing_durations",
         .object(report.durations.sorted { $0.key < $1.key }.map { ($0.key, .integer($0.value)) })
       ),
-      ("findings", Findings.json(report.findings)),
-      ("finding_count", .integer(Int64(report.findings.count))),
-    ])
+    ]
   }
 }

@@ -1,3 +1,4 @@
+import Audit
 import Ledger
 import Platform
 import Queries

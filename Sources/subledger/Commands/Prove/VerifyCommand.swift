@@ -46,7 +46,7 @@ enum VerifyCommand {
       reporter.show(done, of: total)
       return !interruption.isRequested
     }
-    let report: VerifyReport?
+    let report: CheckReport?
     let folder = arguments.folder(configuration)
     let threads = ProcessLimits.processors
     if let only {
@@ -65,8 +65,7 @@ enum VerifyCommand {
       throw .stopped("stopped after \(CountText.of(report.events, "events"))")
     }
     reporter.finish(report.events)
-    Terminal.print(json(report, only), or: text(report, only), arguments)
-    return report.findingCount == 0 ? .good : .findings
+    return report.findings.report(facts(report, only), text(report, only), arguments)
   }
 
   private static func only(_ arguments: Arguments) throws(LedgerError) -> Verify.Only? {
@@ -105,8 +104,8 @@ enum VerifyCommand {
 
   // MARK: Report
 
-  private static func text(_ report: VerifyReport, _ only: Verify.Only?) -> String {
-    var lines = Findings.lines(report.findings, count: report.findingCount)
+  private static func text(_ report: CheckReport, _ only: Verify.Only?) -> [String] {
+    var lines: [String] = []
     if let only {
       lines.append(
         "\(CountText.of(report.events, "events")) and \(CountText.of(report.rows, "rows")) of "
@@ -135,8 +134,7 @@ enum VerifyCommand {
       report.isChainAlone
       ? "the chain holds"
       : report.isWhole ? "every promise holds" : "for these, every promise holds"
-    lines.append(report.findingCount == 0 ? success : "the data breaks a promise")
-    return lines.joined(separator: "\n")
+    return lines + [report.findings.isEmpty ? success : "the data breaks a promise"]
   }
 
   private static func text(_ anchors: AnchorsOutcome) -> [String] {
@@ -149,17 +147,17 @@ enum VerifyCommand {
     return anchors.isTorn ? lines + ["its last line is incomplete and was ignored"] : lines
   }
 
-  private static func json(_ report: VerifyReport, _ only: Verify.Only?) -> JSONValue {
-    .object([
+  private static func facts(
+    _ report: CheckReport, _ only: Verify.Only?
+  ) -> [(String, JSONValue)] {
+    [
       ("only", .optional(only?.originalTransactionId)),
       ("chain_walked", .boolean(report.isWhole)), ("chain_alone", .boolean(report.isChainAlone)),
       ("events", .integer(report.events)), ("statements", .integer(report.statements)),
       ("rows", .integer(report.rows)),
       ("digest", .optional(report.digest)), ("rows_compared", .boolean(report.comparesProjection)),
       ("anchors", report.anchors.map(json) ?? .null),
-      ("findings", Findings.json(report.findings)),
-      ("finding_count", .integer(Int64(report.findingCount))),
-    ])
+    ]
   }
 
   private static func json(_ anchors: AnchorsOutcome) -> JSONValue {

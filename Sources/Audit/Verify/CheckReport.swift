@@ -1,5 +1,5 @@
-/// What a verification checked, and what it found.
-public struct VerifyReport: Sendable {
+/// What checks of a data folder or of a backup read, and what they found.
+public struct CheckReport: Sendable {
   /// How many events were checked.
   public var events: Int64 = 0
   /// How many of them are statements of the owner, not Apple's.
@@ -16,10 +16,9 @@ public struct VerifyReport: Sendable {
   public var isChainAlone = false
   /// How the journal compares with anchors; nil if it was compared with none.
   public var anchors: AnchorsOutcome?
-  /// Lowest seq first; at most `Verify.maximumFindings`.
-  public var findings: [Finding] = []
-  /// How many findings there are, including those that `findings` leaves out.
-  public var findingCount = 0
+  /// What a backup says of itself; nil if it is of none, or that could not be read.
+  public var manifest: BackupManifest?
+  public var findings = Findings()
   /// Whether the caller stopped it before its end.
   public var isStopped = false
 }
