@@ -1,116 +1,119 @@
 public import Ledger
 import Platform
-import Store
+public import Store
 
 /// Examines an installation as an operator would: what is wrong, and what to do about it.
 ///
 /// It only reads, so it works whether a daemon runs or not.
-public struct Doctor {
-  let folder: DataFolder
-  let configuration: Configuration
+public final class Doctor {
+  public let folder: DataFolder
+  public let configuration: Configuration
   /// The configuration file; nil if there is none.
   let file: String?
   /// Our clock, in milliseconds since 1970 UTC.
   let now: Int64
-  private(set) var checks: [DoctorCheck] = []
+  /// Nil before it was examined, if there is none, or if it cannot be read.
+  private(set) var journal: JournalReader?
+  /// As `journal`.
+  private(set) var projection: ProjectionReader?
+  private var topic = ""
+  private var checks: [DoctorCheck] = []
 
-  /// - Parameters:
-  ///   - file: the configuration file; nil if there is none.
-  ///   - now: our clock, in milliseconds since 1970 UTC.
-  init(_ configuration: Configuration, file: String?, at now: Int64) {
+  /// What is examined, in this order: first what matters most right after an installation.
+  public static let all = [
+    Examination("configuration", Doctor.examineConfiguration),
+    Examination("permissions", isOfFolder: true, Doctor.examinePermissions),
+    Examination("disk", isOfFolder: true, Doctor.examineDisk),
+    Examination("clock", isOfFolder: true, Doctor.examineClock),
+    Examination("libraries", isOfFolder: true, Doctor.examineLibraries),
+    Examination("roots", Doctor.examineRoots),
+    Examination("journal", isOfFolder: true, Doctor.examineJournal),
+    Examination("clock", isOfFolder: true, Doctor.examineReceiveTimes),
+    Examination("chains", Doctor.examineChains),
+    Examination("arrivals", Doctor.examineArrivals),
+    Examination("quarantine", isOfFolder: true, Doctor.examineQuarantine),
+    Examination("journal", isOfFolder: true, Doctor.examineFiling),
+    Examination("evidence", isOfFolder: true, Doctor.examineHeld),
+    Examination("journal", isOfFolder: true, Doctor.examineWAL),
+    Examination("rows", isOfFolder: true, Doctor.examineProjection),
+    Examination("entitlements", Doctor.examineEntitlements),
+    Examination("rows", isOfFolder: true, Doctor.examineRows),
+    Examination("anchors", Doctor.examineAnchors),
+    Examination("sinks", Doctor.examineSinks),
+  ]
+
+  private init(_ configuration: Configuration, _ file: String?, _ now: Int64) {
     folder = DataFolder(path: configuration.data)
-    self.configuration = configuration
-    self.file = file
-    self.now = now
+    (self.configuration, self.file, self.now) = (configuration, file, now)
   }
 
-  /// Makes all checks, those first that matter most right after an installation.
+  /// Makes checks, one after another.
   ///
   /// - Parameters:
   ///   - file: the configuration file; nil if there is none.
   ///   - now: our clock, in milliseconds since 1970 UTC.
   public static func examine(
-    _ configuration: Configuration, file: String?, at now: Int64
+    _ configuration: Configuration, file: String?, at now: Int64, _ list: [Examination] = all
   ) -> [DoctorCheck] {
-    var doctor = Doctor(configuration, file: file, at: now)
-    doctor.examineConfiguration()
-    doctor.examineInstallation()
-    doctor.examineLibraries()
-    doctor.examineRoots()
-    doctor.examineJournal()
-    doctor.examineAnchors()
-    doctor.examineSinks()
+    let doctor = Doctor(configuration, file, now)
+    for examination in list { doctor.make(examination) }
     return doctor.checks
   }
 
-  /// Makes the checks that need the data folder alone, where the configuration is refused.
-  ///
-  /// - Parameters:
-  ///   - configuration: of which the data folder is known.
-  ///   - now: our clock, in milliseconds since 1970 UTC.
-  public static func examineFolder(
-    _ configuration: Configuration, at now: Int64
-  ) -> [DoctorCheck] {
-    var doctor = Doctor(configuration, file: nil, at: now)
-    doctor.examineInstallation()
-    doctor.examineLibraries()
-    doctor.examineJournal()
-    // The others are about apps, roots and products.
-    let topics: Set = [
-      "permissions", "disk", "clock", "libraries", "journal", "quarantine", "evidence", "rows",
-    ]
-    return doctor.checks.filter { topics.contains($0.topic) }
+  private func make(_ examination: Examination) {
+    topic = examination.topic
+    do throws(LedgerError) {
+      try examination.body(self)()
+    } catch {
+      let next = "see the message, then run this again"
+      report(
+        DoctorCheck(
+          topic, "cannot be examined: \(error)", next: next, isNewer: error.code == .newer))
+    }
   }
 
   /// Reports something that is as it should be.
-  mutating func report(_ topic: String, _ what: String) {
-    checks.append(DoctorCheck(topic, what))
-  }
+  public func report(_ what: String) { report(DoctorCheck(topic, what)) }
 
   /// Reports something that is wrong, and what to do about it.
-  ///
-  /// - Parameter isNewer: whether it is data of a newer program.
-  mutating func reportFinding(
-    _ topic: String, _ what: String, next: String, isNewer: Bool = false
-  ) {
-    checks.append(DoctorCheck(topic, what, next: next, isNewer: isNewer))
+  public func reportFinding(_ what: String, next: String) {
+    report(DoctorCheck(topic, what, next: next))
   }
 
-  /// Runs a step that may fail. A failure is a finding under that topic.
-  mutating func attempt(
-    _ topic: String, _ step: (inout Doctor) throws(LedgerError) -> Void
-  ) {
-    do throws(LedgerError) {
-      try step(&self)
-    } catch {
-      var isNewer = false
-      if error.code == .newer { isNewer = true }
-      reportFinding(
-        topic, "cannot be examined: \(error)", next: "see the message, then run this again",
-        isNewer: isNewer)
-    }
+  public func report(_ check: DoctorCheck) { checks.append(check) }
+
+  func openJournal() throws(LedgerError) -> JournalReader {
+    let reader = try JournalReader.open(folder)
+    journal = reader
+    return reader
+  }
+
+  func openProjection(_ path: String) throws(LedgerError) -> ProjectionReader {
+    let reader = try ProjectionReader.open(folder, path: path)
+    projection = reader
+    return reader
   }
 
   // MARK: The configuration
 
-  private mutating func examineConfiguration() {
+  private func examineConfiguration() {
     report(
-      "configuration", file.map { "\($0) is good" } ?? "none given: defaults, no app, no token")
+      file.map { "\($0) is good" } ?? "none given: defaults, no app, no token")
     if configuration.apps.isEmpty {
       reportFinding(
-        "configuration", "no app is configured: every notification goes to quarantine",
+        "no app is configured: every notification goes to quarantine",
         next: "add your app's bundleId and appAppleId to \"apps\"; see subledger init --help")
     }
     if configuration.readTokens.isEmpty {
       reportFinding(
-        "configuration", "no read token is configured: every read answers 401",
+        "no read token is configured: every read answers 401",
         next: "add one to \"readTokens\"; see subledger init --help")
     }
     for token in configuration.readTokens {
       let known = Set(configuration.apps.keys)
       if let wanted = token.bundleIds, known.isDisjoint(with: wanted) {
         reportFinding(
-          "configuration", "the read token \(VisibleText.of(token.name)) covers no configured app",
+          "the read token \(VisibleText.of(token.name)) covers no configured app",
           next: "correct its \"bundleIds\", or remove it")
       }
     }

@@ -9,7 +9,8 @@ extension Doctor {
   /// How many pauses between arrivals are compared with the current one.
   private static let comparedPauses = 200
 
-  mutating func examineArrivals(_ reader: JournalReader) throws(LedgerError) {
+  func examineArrivals() throws(LedgerError) {
+    guard let reader = journal else { return }
     for app in configuration.apps.values.sorted(by: { $0.bundleId < $1.bundleId }) {
       var hasArrivals = false
       for environment in app.environments.sorted() {
@@ -22,7 +23,7 @@ extension Doctor {
       }
       guard !hasArrivals else { continue }
       reportFinding(
-        "arrivals", "\(app.bundleId): Apple has never posted a notification",
+        "\(app.bundleId): Apple has never posted a notification",
         next: "App Store Connect, App Information: give the URL "
           + "https://your.host/v1/notifications, version 2, for both environments, then run "
           + "subledger test-notification; check the quarantine too")
@@ -31,23 +32,23 @@ extension Doctor {
   }
 
   /// - Parameter times: receive times, the newest first.
-  private mutating func examineSilence(_ name: String, _ times: [Int64], _ isProduction: Bool) {
-    guard let last = times.first else { return report("arrivals", "\(name): none yet") }
+  private func examineSilence(_ name: String, _ times: [Int64], _ isProduction: Bool) {
+    guard let last = times.first else { return report("\(name): none yet") }
     let silence = max(0, now.subtracting(orBoundBy: last))
     let pauses = zip(times, times.dropFirst()).map { $0.subtracting(orBoundBy: $1) }
     let longest = pauses.max() ?? 0
     let elapsed = ReadableUnits.duration(milliseconds: silence)
     var text = "\(name): the last one \(elapsed) ago"
     // Fewer pauses do not predict the next one.
-    guard pauses.count >= 20 else { return report("arrivals", text) }
+    guard pauses.count >= 20 else { return report(text) }
     text +=
       "; the longest pause among the last \(times.count) was "
       + ReadableUnits.duration(milliseconds: longest)
     guard isProduction, silence / 2 > longest, silence > 3_600_000 else {
-      return report("arrivals", text)
+      return report(text)
     }
     reportFinding(
-      "arrivals", text,
+      text,
       next: "that is unusual: request https://your.host/readyz from outside, check the proxy's log "
         + "and certificate, and the URL in App Store Connect; Apple retries for some days, and "
         + "has a history")

@@ -9,8 +9,8 @@ extension Doctor {
   /// A root that expires sooner is a finding: two weeks, in milliseconds.
   private static let expiryWarning: Int64 = 14 * 86_400_000
 
-  mutating func examineRoots() {
-    report("roots", "Apple Root CA - G3 is pinned; it is valid until 2039-04-30")
+  func examineRoots() {
+    report("Apple Root CA - G3 is pinned; it is valid until 2039-04-30")
     let production = configuration.apps.values.filter { $0.environments.contains(.production) }
       .map(\.bundleId).sorted()
     for der in configuration.trustRoots.certificates {
@@ -18,10 +18,9 @@ extension Doctor {
       let validity = CertificateDates.validity(der: der)
       let until = validity.map { ", valid until \(Timestamp.text($0.upperBound))" } ?? ""
       if production.isEmpty {
-        report("roots", "\(name) is trusted\(until)")
+        report("\(name) is trusted\(until)")
       } else {
         reportFinding(
-          "roots",
           "\(name) is trusted for Production\(until): anyone with its key can make "
             + "notifications of \(production.joined(separator: ", "))",
           next: "remove it from \"trustRoots\", or take Production from these apps, "
@@ -29,14 +28,15 @@ extension Doctor {
       }
       if let end = validity?.upperBound, end < now + Self.expiryWarning {
         reportFinding(
-          "roots", "\(name) \(end < now ? "has expired" : "expires soon")",
+          "\(name) \(end < now ? "has expired" : "expires soon")",
           next: "add its successor to \"trustRoots\", then send SIGHUP")
       }
     }
   }
 
   /// Certificate chains of the newest events.
-  mutating func examineChains(_ events: [StoredEvent]) {
+  func examineChains() throws(LedgerError) {
+    let events = try recentEvents()
     var headers: Set<[UInt8]> = []
     var ends: [Int64] = []
     for event in events where event.source == .v2 {
@@ -53,11 +53,11 @@ extension Doctor {
       + "\(events.count) events, valid until \(Timestamp.text(newest))"
     if newest < now {
       reportFinding(
-        "chains", text + ": expired",
+        text + ": expired",
         next: "check the clock, and refusals for chain_dates in /metrics; Apple signs with a new "
           + "chain before the old one expires")
     } else {
-      report("chains", text)
+      report(text)
     }
   }
 }

@@ -6,7 +6,8 @@ import Store
 
 /// The products that were sold: which entitlements they give, and how long they last.
 extension Doctor {
-  mutating func examineEntitlements(_ projection: ProjectionReader) throws(LedgerError) {
+  func examineEntitlements() throws(LedgerError) {
+    guard let projection else { return }
     let sold = try projection.soldProducts()
     examineMapping(sold)
     let endless = Set(
@@ -16,7 +17,6 @@ extension Doctor {
       }.map { VisibleText.of($0.productId) })
     if !endless.isEmpty {
       reportFinding(
-        "entitlements",
         "products that do not renew and have no configured duration give access for ever: "
           + endless.sorted().joined(separator: ", "),
         next: "add them to \"nonRenewingDurations\"; see subledger help configuration")
@@ -25,7 +25,7 @@ extension Doctor {
   }
 
   /// A kind that is not Apple's is in no way wrong where the product has an end.
-  private mutating func examineKinds(
+  private func examineKinds(
     _ sold: [SoldProduct], _ projection: ProjectionReader
   ) throws(LedgerError) {
     let others = Set(
@@ -35,27 +35,25 @@ extension Doctor {
       })
     guard !others.isEmpty, try !projection.anomalous(limit: 1).isEmpty else { return }
     reportFinding(
-      "entitlements",
       "products of kinds that are not Apple's give no access where they have no end: "
         + others.sorted().joined(separator: ", "),
       next: "the column anomaly of entitlement_v1 finds their customers; look for a newer version")
   }
 
-  private mutating func examineMapping(_ sold: [SoldProduct]) {
+  private func examineMapping(_ sold: [SoldProduct]) {
     let catalog = configuration.entitlements
     guard !catalog.isEmpty else {
-      return report("entitlements", "none configured: /v1/customers answers with rows alone")
+      return report("none configured: /v1/customers answers with rows alone")
     }
     let unmapped = catalog.unmapped(sold)
     let names = catalog.names(in: configuration.apps.keys)
     if unmapped.isEmpty {
-      report("entitlements", "every product that was sold gives one of \(names.count) configured")
+      report("every product that was sold gives one of \(names.count) configured")
     }
     for found in unmapped {
       let product = VisibleText.of(found.product.productId)
       let likely = found.suggestion.map { "\"\($0)\", as others like it, or to another of " }
       reportFinding(
-        "entitlements",
         "\(product) of \(VisibleText.of(found.product.bundleId)) was sold and is mapped to nothing",
         next: "add it to "
           + (likely ?? "one of ")

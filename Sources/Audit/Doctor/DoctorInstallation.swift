@@ -5,30 +5,32 @@ import Store
 
 /// The machine: files and who can read them, the clock, and the disk.
 extension Doctor {
-  mutating func examineInstallation() {
+  func examinePermissions() {
     if let file, let mode = try? FileMode.of(file), mode.isWritableByOthers {
       reportFinding(
-        "permissions", "\(file) can be changed by others (mode \(mode.text))",
+        "\(file) can be changed by others (mode \(mode.text))",
         next: "chmod 640 it: anyone who can change it can grant themselves access to everything")
     }
     examineFolder()
-    examineDisk()
-    report("clock", "it is \(Timestamp.text(now))")
+  }
+
+  func examineClock() {
+    report("it is \(Timestamp.text(now))")
     // 2026-01-01. An earlier time is before this program was written, so the clock was never set.
     if now < 1_767_225_600_000 {
-      reportFinding("clock", "the clock is years behind", next: "set it, and run a time service")
+      reportFinding("the clock is years behind", next: "set it, and run a time service")
     }
   }
 
-  private mutating func examineFolder() {
+  private func examineFolder() {
     guard let mode = (try? FileMode.of(folder.path)) ?? nil else {
       return reportFinding(
-        "permissions", "there is no data folder \(folder.path)",
+        "there is no data folder \(folder.path)",
         next: "start the daemon, which makes it, or give the right --data or --config")
     }
     if mode.isOpenToOthers {
       reportFinding(
-        "permissions", "\(folder.path) is open to others (mode \(mode.text))",
+        "\(folder.path) is open to others (mode \(mode.text))",
         next: "chmod 700 \(folder.path)")
     }
     var isGood = !mode.isOpenToOthers
@@ -36,7 +38,7 @@ extension Doctor {
     where access(path, W_OK) != 0 && errno != ENOENT {
       isGood = false
       reportFinding(
-        "permissions", "\(path) cannot be written by this user",
+        "\(path) cannot be written by this user",
         next: "run doctor as the daemon's user, or chmod u+w \(path)")
     }
     for name in (try? FolderListing.names(folder.path)) ?? [] {
@@ -46,24 +48,22 @@ extension Doctor {
       if mode.isOpenToOthers, own.isOpenToOthers {
         isGood = false
         reportFinding(
-          "permissions", "\(path) is open to others (mode \(own.text))", next: "chmod 600 it")
+          "\(path) is open to others (mode \(own.text))", next: "chmod 600 it")
       }
       guard own.owner != mode.owner else { continue }
       isGood = false
       reportFinding(
-        "permissions",
         "\(path) belongs to \(own.ownerName ?? String(own.owner)), the folder to "
           + (mode.ownerName ?? String(mode.owner)),
         next: "chown -R \(mode.ownerName ?? String(mode.owner)) \(folder.path)")
     }
     if isGood {
       report(
-        "permissions",
         "\(folder.path) is \(mode.ownerName ?? String(mode.owner))'s alone (mode \(mode.text))")
     }
   }
 
-  private mutating func examineDisk() {
+  func examineDisk() {
     guard let disk = try? DiskSpace.of(folder.path) else { return }
     let minimum = Int64(configuration.limits.diskBytes)
     let size =
@@ -74,13 +74,13 @@ extension Doctor {
       + ReadableUnits.size(bytes: size)
     if disk.free < minimum {
       reportFinding(
-        "disk", text + ": less than diskBytes, \(ReadableUnits.size(bytes: minimum))",
+        text + ": less than diskBytes, \(ReadableUnits.size(bytes: minimum))",
         next: "free some space; until then /readyz answers 503, as notifications do on a full disk")
     } else if disk.free < size / 2 {
       reportFinding(
-        "disk", text, next: "free some space: a rebuild writes all rows again beside the live ones")
+        text, next: "free some space: a rebuild writes all rows again beside the live ones")
     } else {
-      report("disk", text)
+      report(text)
     }
   }
 }

@@ -8,35 +8,25 @@ extension Doctor {
   /// How many of the newest events are examined one by one.
   private static let recentEvents: Int64 = 500
 
-  mutating func examineJournal() {
-    attempt("journal") { (doctor) throws(LedgerError) in
-      guard try doctor.folder.hasJournal() else {
-        return doctor.report(
-          "journal", "there is none yet: the daemon makes it when it first starts")
-      }
-      let reader = try JournalReader.open(doctor.folder)
-      let head = try reader.head()
-      doctor.report(
-        "journal",
-        "\(head.seq) events, "
-          + (try doctor.folder.isLocked() ? "a daemon runs" : "no daemon runs"))
-      let events = try reader.events(
-        after: max(0, head.seq - Self.recentEvents), limit: Int(Self.recentEvents))
-      doctor.examineClock(events)
-      doctor.examineChains(events)
-      try doctor.examineArrivals(reader)
-      try doctor.examineQuarantine(reader)
-      try doctor.examineFiling(reader)
-      try doctor.examineHeld(reader)
-      doctor.examineWAL()
-      try doctor.examineProjection(head)
+  func examineJournal() throws(LedgerError) {
+    guard try folder.hasJournal() else {
+      return report("there is none yet: the daemon makes it when it first starts")
     }
+    let seq = try openJournal().head().seq
+    report("\(seq) events, " + (try folder.isLocked() ? "a daemon runs" : "no daemon runs"))
   }
 
-  private mutating func examineClock(_ events: [StoredEvent]) {
+  func recentEvents() throws(LedgerError) -> [StoredEvent] {
+    guard let journal else { return [] }
+    return try journal.events(
+      after: max(0, try journal.head().seq - Self.recentEvents), limit: Int(Self.recentEvents))
+  }
+
+  func examineReceiveTimes() throws(LedgerError) {
+    let events = try recentEvents()
     if let last = events.last, last.receivedAt > now.advanced(orBoundBy: Ledger.clockTolerance) {
       reportFinding(
-        "clock", "the newest event was received at \(Timestamp.text(last.receivedAt))",
+        "the newest event was received at \(Timestamp.text(last.receivedAt))",
         next: "the clock was ahead then, or is behind now: set it; receive times never decrease, "
           + "so until then every new event gets that time, and known_at counts it as received then"
       )
@@ -46,16 +36,17 @@ extension Doctor {
     }
     if ahead > 0 {
       reportFinding(
-        "clock", "\(ahead) of the newest \(events.count) events were signed ahead of this clock",
+        "\(ahead) of the newest \(events.count) events were signed ahead of this clock",
         next: "the clock was behind: run a time service; nothing was lost")
     }
   }
 
-  private mutating func examineQuarantine(_ reader: JournalReader) throws(LedgerError) {
-    let counts = try reader.quarantineCounts()
-    guard counts.stored > 0 else { return report("quarantine", "empty") }
+  func examineQuarantine() throws(LedgerError) {
+    guard let journal else { return }
+    let counts = try journal.quarantineCounts()
+    guard counts.stored > 0 else { return report("empty") }
     var sums: [String: Int64] = [:]
-    let parts = try reader.quarantineByReason()
+    let parts = try journal.quarantineByReason()
     for part in parts { sums[part.reason, default: 0] += part.count }
     // The most frequent reason first.
     let sorted = sums.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
@@ -63,7 +54,7 @@ extension Doctor {
     let more =
       counts.overflow > 0 ? ", and \(counts.overflow) that were only counted: it was full" : ""
     reportFinding(
-      "quarantine", "\(counts.stored) stored: \(reasons.joined(separator: ", "))\(more)",
+      "\(counts.stored) stored: \(reasons.joined(separator: ", "))\(more)",
       next: admission(parts) + (counts.overflow > 0 ? "; then subledger recover" : ""))
   }
 
@@ -87,11 +78,9 @@ extension Doctor {
     "other_environment": "add the environment to its \"environments\"",
   ]
 
-  private mutating func examineFiling(_ reader: JournalReader) throws(LedgerError) {
-    let count = try reader.formerlyFiledCount()
-    guard count > 0 else { return }
+  func examineFiling() throws(LedgerError) {
+    guard let count = try journal?.formerlyFiledCount(), count > 0 else { return }
     reportFinding(
-      "journal",
       "\(count) version 1 events that name no customer at the top are filed under another purchase "
         + "than the one that they are about: an older version filed them",
       next: "to file them anew: subledger export, put the shared secret into their bodies as "
@@ -99,11 +88,10 @@ extension Doctor {
   }
 
   /// A journal of another fold: no rows of this one become live before what it holds is judged.
-  private mutating func examineHeld(_ reader: JournalReader) throws(LedgerError) {
-    guard try !reader.isJudged() else { return }
-    let count = try reader.unjudgedCount()
+  func examineHeld() throws(LedgerError) {
+    guard let journal, try !journal.isJudged() else { return }
+    let count = try journal.unjudgedCount()
     reportFinding(
-      "evidence",
       "evidence is held by the rules of another fold, and \(count) piece\(count == 1 ? "" : "s") "
         + "of it not judged by this one yet",
       next: "start the daemon with this program, which judges it and then makes its rows live; "
@@ -113,13 +101,14 @@ extension Doctor {
   /// In bytes. A checkpoint normally begins at about 16 MiB.
   private static let largeWAL: Int64 = 134_217_728
 
-  private mutating func examineWAL() {
+  func examineWAL() {
+    guard journal != nil else { return }
     let size = ((try? DurableFile.size(folder.journalWAL)) ?? nil) ?? 0
     guard size > Self.largeWAL else {
-      return report("journal", "its write-ahead log has \(ReadableUnits.size(bytes: size))")
+      return report("its write-ahead log has \(ReadableUnits.size(bytes: size))")
     }
     reportFinding(
-      "journal", "its write-ahead log has \(ReadableUnits.size(bytes: size))",
+      "its write-ahead log has \(ReadableUnits.size(bytes: size))",
       next: "a long-running reader keeps the journal from its checkpoint, or the disk is slow: end "
         + "that reader; a restart of the daemon copies the log")
   }

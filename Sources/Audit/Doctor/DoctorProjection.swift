@@ -6,42 +6,45 @@ import Store
 
 /// The live projection: its fold, and how far it is behind the journal.
 extension Doctor {
-  mutating func examineProjection(_ head: Head) throws(LedgerError) {
+  func examineProjection() throws(LedgerError) {
+    guard let seq = try journal?.head().seq else { return }
     let path: String
     switch try ProjectionExaminer.find(folder, try JournalReader.open(folder), isReading: true) {
     case .own(let found), .other(let found): path = found
     case .none:
-      guard head.seq > 0 else { return report("rows", "none yet") }
+      guard seq > 0 else { return report("none yet") }
       return reportFinding(
-        "rows", "no rows can be read: lists answer 503",
+        "no rows can be read: lists answer 503",
         next: "start the daemon, which builds them, or run subledger rebuild --apply")
     }
-    let projection = try ProjectionReader.open(folder, path: path)
+    let projection = try openProjection(path)
     let identity = try projection.identity()
-    let lag = head.seq - (try projection.foldedThrough())
+    let lag = seq - (try projection.foldedThrough())
     let isOwn = identity.fingerprint == folder.fold.fingerprint
     report(
-      "rows",
       "fold \(identity.foldVersion) is live, \(lag) event\(lag == 1 ? "" : "s") behind the journal"
         + (isOwn ? "" : "; this program has another fold, \(folder.fold.version)"))
     if !isOwn {
       reportFinding(
-        "rows", "the live projection is of another fold than this program's",
+        "the live projection is of another fold than this program's",
         next: "start the daemon with this program, or run subledger rebuild --diff to see what "
           + "would change")
     }
-    try examineEntitlements(projection)
+  }
+
+  /// Rows that an event made odd.
+  func examineRows() throws(LedgerError) {
+    guard let projection else { return }
     if let odd = try projection.anomalous(limit: 1).first {
       let id = VisibleText.of(odd.key.originalTransactionId)
       reportFinding(
-        "rows",
         "at least one customer has a transaction with an impossible date, price or quantity, such "
           + "as a subscription or an unknown kind without an end, which gives no access: \(id)",
         next: "run subledger explain \(id); the column anomaly of entitlement_v1 finds all")
     }
     if let broken = try projection.broken(limit: 1).first?.broken {
       reportFinding(
-        "rows", "the fold of at least one customer failed: \(VisibleText.of(broken))",
+        "the fold of at least one customer failed: \(VisibleText.of(broken))",
         next: "run subledger verify, which tells whether the journal is damaged")
     }
   }

@@ -17,7 +17,7 @@ extension Doctor {
   }
 
   /// Only Production: what comes in the Sandbox depends on who tests.
-  mutating func examineTypes(_ reader: JournalReader) throws(LedgerError) {
+  func examineTypes(_ reader: JournalReader) throws(LedgerError) {
     let found = try postedTimes(reader)
     for app in configuration.apps.values.sorted(by: { $0.bundleId < $1.bundleId })
     where app.environments.contains(.production) {
@@ -48,11 +48,10 @@ extension Doctor {
     return found
   }
 
-  private mutating func report(_ silence: TypeSilence, of type: String, _ bundleId: String) {
+  private func report(_ silence: TypeSilence, of type: String, _ bundleId: String) {
     let elapsed = ReadableUnits.duration(milliseconds: now.subtracting(orBoundBy: silence.since))
     let pause = ReadableUnits.duration(milliseconds: silence.longestPause)
     reportFinding(
-      "arrivals",
       "\(bundleId) Production: the last \(VisibleText.of(type)) came \(elapsed) ago, and others "
         + "come; before, it came on \(silence.days) of \(TypeSilence.comparedDays) days, and its "
         + "longest pause was \(pause)",

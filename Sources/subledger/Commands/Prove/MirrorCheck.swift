@@ -7,19 +7,17 @@ import StrictJSON
 
 /// What `doctor` says of mirrors that a running daemon does not fill, or not whole. What is wrong
 /// is in no file: the daemon asks PostgreSQL, `doctor` does not.
-enum MirrorCheck {
-  static func examine(_ configuration: Configuration, _ folder: DataFolder) -> [DoctorCheck] {
-    guard !configuration.mirrors.isEmpty, let daemon = ControlClient(folder) else { return [] }
-    return configuration.mirrors.compactMap { mirror in
-      let name = mirror.name
-      let command = SinkCommand(.show, name)
-      guard let answer = try? daemon.post("/control/sink", command.json.bytes),
+extension Doctor {
+  func examineMirrors() {
+    guard !configuration.mirrors.isEmpty, let daemon = ControlClient(folder) else { return }
+    for name in configuration.mirrors.map(\.name) {
+      guard let answer = try? daemon.post("/control/sink", SinkCommand(.show, name).json.bytes),
         let status = answer.body["result"]?["sink"], let state = status["state"]?.string
-      else { return nil }
+      else { continue }
       let reason = status["reason"]?.string
-      guard let next = next(name, state, isComplete: reason == nil) else { return nil }
+      guard let next = Self.next(name, state, isComplete: reason == nil) else { continue }
       let why = reason.map { ": \(VisibleText.of($0))" } ?? ""
-      return DoctorCheck("sinks", "\(name) is \(state)\(why)", next: next)
+      reportFinding("\(name) is \(state)\(why)", next: next)
     }
   }
 
