@@ -64,6 +64,20 @@ enum DemoCommand {
     return outage.stop()
   }
 
+  /// A command on the demo's folder, as it can be pasted in any folder: the program is in no search
+  /// path unless it was found in one.
+  static func command(_ name: String, _ folder: String) -> String {
+    let isPath = CommandLine.arguments.first?.contains("/") == true
+    let program = isPath ? "'\(ProgramPath.own)'" : "subledger"
+    return "\(program) \(name) --config '\(absolute(folder) + configurationFile)'"
+  }
+
+  private static func absolute(_ path: String) -> String {
+    guard let found = realpath(path, nil) else { return path }
+    defer { free(found) }
+    return String(cString: found)
+  }
+
   // MARK: Folder, authority, token, configuration
 
   private static func prepare(

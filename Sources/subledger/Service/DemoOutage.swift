@@ -64,7 +64,7 @@ struct DemoOutage {
       Terminal.print("  The daemon is back, and asks for Apple's notification history by itself.")
       Terminal.print(outcome(back, of: missed, interruption))
       Terminal.print(
-        "  For the report, in another terminal: subledger recover --config \(folder)/config.json")
+        "  For the report, in another terminal: \(DemoCommand.command("recover", folder))")
       Terminal.print("\nThe same customer, who was refunded in the outage:\n")
       try customer.showRow(data)
       return DemoOutage(store: store, customer: customer, daemon: back)

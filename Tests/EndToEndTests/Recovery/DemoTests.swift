@@ -76,6 +76,11 @@ import Testing
       let list = answer.json?["items"]?.elements ?? []
       #expect(answer.json?["object"]?.string != "list" || !list.isEmpty, "\(path)")
     }
+    let command = try #require(shown.firstMatch(of: /in another terminal: (.*)/)).1
+    let elsewhere = try RunningCommand(
+      ["-c", String(command)], in: URL(filePath: "/"), program: URL(filePath: "/bin/sh")
+    ).finish()
+    #expect(elsewhere.code == 0 && !elsewhere.output.isEmpty, "\(elsewhere)")
     running.signal(SIGINT)
     #expect(try running.finish().code == 0)
   }
