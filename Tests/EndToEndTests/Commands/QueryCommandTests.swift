@@ -75,7 +75,7 @@ import Testing
     #expect(result.code == 0, "\(result)")
     #expect(
       Data(result.output.utf8)
-        == Data("\"a,b\",q,l,e,n,h\r\n1,\"x\"\"y\",\"l1\nl2\",\"\",,0aff\r\n".utf8))
+        == Data("\"a,b\",q,l,e,n,h\n1,\"x\"\"y\",\"l1\nl2\",\"\",,0aff\n".utf8))
     let text = try CSVText(result.output)
     #expect(text.rows.first?["q"] == "x\"y" && text.rows.first?["l"] == "l1\nl2")
   }
@@ -89,7 +89,7 @@ import Testing
     #expect(table.output.hasSuffix("\n10000\n"))
     #expect(table.errors.contains("--csv"), "\(table.errors)")
     let all = try installation.run("query", sql, "--csv")
-    #expect(all.errors.isEmpty && all.output.hasSuffix("\r\n10001\r\n"))
+    #expect(all.errors.isEmpty && all.output.hasSuffix("\n10001\n"))
   }
 
   @Test func `SQL is read from standard input`() throws {
@@ -220,7 +220,7 @@ import Testing
     let before = try installation.files()
     let result = try installation.run(
       "query", "SELECT count(*) AS n FROM journal_v1, entitlement_v1", "--csv")
-    #expect(result.code == 0 && result.output == "n\r\n8\r\n", "\(result)")
+    #expect(result.code == 0 && result.output == "n\n8\n", "\(result)")
     #expect(try installation.files() == before)
   }
 

@@ -66,7 +66,7 @@ import Testing
     let installation = try filled()
     let sql = "SELECT subtype FROM journal_v1"
     let csv = try installation.run("query", "--csv", sql).output
-    #expect(csv == "subtype\r\n\"\(Self.hostile)\"\r\n")
+    #expect(csv == "subtype\n\"\(Self.hostile)\"\n")
     let event = try #require(try installation.events().first)
     #expect(event["subtype"]?.string == Self.hostile)
     for arguments in [["events", "--json"], ["query", "--json", sql], ["query", "--csv", sql]] {

@@ -6,7 +6,7 @@ import Store
 enum QueryCommand {
   static let flags: [Command.Flag] = [
     .init("--schema", "describe the views and their columns"), .json,
-    .init("--csv", "print CSV (RFC 4180) with a line of column names"),
+    .init("--csv", "print CSV with a line of column names; lines end with LF"),
     .init("--limit-seconds", "N", "stop the query N seconds after its start (30)"),
   ]
 

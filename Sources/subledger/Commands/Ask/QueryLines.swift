@@ -45,14 +45,14 @@ struct QueryLines {
     }
   }
 
-  // MARK: CSV (RFC 4180)
+  // MARK: CSV (RFC 4180, with the line ends of Unix)
 
   private mutating func addCSV(_ fields: [String?]) {
     for (index, field) in fields.enumerated() {
       if index > 0 { buffer.append(UInt8(ascii: ",")) }
       if let field { addCSV(field) }
     }
-    buffer += [0x0D, 0x0A]
+    buffer.append(0x0A)
   }
 
   /// An empty text has quotes, which distinguishes it from null.

@@ -140,7 +140,7 @@ enum RebuildDifference {
       do throws(LedgerError) {
         guard try FileKind.of(path) == nil else { throw .system("make \(path)", EEXIST) }
         file = try AtomicFileWriter(path)
-        try file.write(isJSON ? "{\"object\":\"list\",\"items\":[" : RowDifference.columns + "\r\n")
+        try file.write(isJSON ? "{\"object\":\"list\",\"items\":[" : RowDifference.columns + "\n")
       } catch {
         throw .unavailable(error.detail)
       }
@@ -149,7 +149,7 @@ enum RebuildDifference {
     func write(_ difference: RowDifference) throws(LedgerError) {
       count += 1
       let separator = count > 1 ? ",\n" : "\n"
-      try file.write(isJSON ? separator + difference.json.text : difference.csv + "\r\n")
+      try file.write(isJSON ? separator + difference.json.text : difference.csv + "\n")
     }
 
     func finish() throws(LedgerError) {
