@@ -51,6 +51,27 @@ import Testing
     }
   }
 
+  @Test func `a digest of a token that stands twice, or of the empty text, is refused`() throws {
+    let digest = ReadAccess.digest(of: "a")
+    let folder = try ConfigurationFolder()
+    func refusal(_ text: String) -> String? {
+      do {
+        _ = try folder.load(text)
+        return nil
+      } catch {
+        return "\(error)"
+      }
+    }
+    func tokens(_ digests: String...) -> String {
+      let list = digests.enumerated().map { "{\"name\":\"t\($0)\",\"sha256\":\"\($1)\"}" }
+      return "{\"readTokens\":[\(list.joined(separator: ","))]}"
+    }
+    #expect(refusal(tokens(digest, digest.uppercased()))?.contains("\"t0\" too") == true)
+    let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    #expect(refusal(tokens(digest, empty))?.contains("empty text") == true)
+    #expect(refusal(tokens(digest, ReadAccess.digest(of: "b"))) == nil)
+  }
+
   @Test func `every key is read`() throws {
     let key = try SigningKey.generate(.p256)
     let root = try CertificateMaker.root(key).make(for: key, signedBy: key)

@@ -56,7 +56,13 @@ struct ConfigurationReader {
     keyPath = ""
     for (index, entry) in try list(root, "readTokens").enumerated() {
       keyPath = "readTokens[\(index)]"
-      configuration.readTokens.append(try token(entry))
+      let token = try token(entry)
+      if let known = configuration.readTokens.first(where: { $0.sha256 == token.sha256 }) {
+        throw invalid(
+          "sha256 is that of \"\(known.name)\" too, and one of them would never count",
+          "choose another token, or write this one once")
+      }
+      configuration.readTokens.append(token)
     }
     keyPath = "anchors"
     try anchors(root, into: &configuration)
@@ -221,6 +227,11 @@ struct ConfigurationReader {
     guard let digest = Hexadecimal.decode(try required(entry, "sha256")), digest.count == 32 else {
       throw invalid(
         "sha256 is not a SHA-256", "printf %s \"$TOKEN\" | sha256sum prints its 64 digits")
+    }
+    guard digest != SHA256.hash([]) else {
+      throw invalid(
+        "sha256 is that of the empty text, which everybody can send",
+        "set TOKEN first: printf %s \"$TOKEN\" | sha256sum")
     }
     return Configuration.ReadToken(
       name: try required(entry, "name"), sha256: digest,
