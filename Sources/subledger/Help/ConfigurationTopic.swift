@@ -68,11 +68,7 @@ enum ConfigurationTopic {
         + "`subledger test-notification` has Apple send a test and follows it. appStore may stand "
         + "at the top, for all apps of a team, and at an app; each key at the app wins over the "
         + "one at the top. The file of the key must be readable by its owner alone (mode 0600):"),
-    .code(
-      """
-      "appStore": { "issuerId": "57246542-96fe-1a63-e053-0824d011072a",
-                    "keyId": "2X9R4HXF34", "keyFile": "SubscriptionKey_2X9R4HXF34.p8" }
-      """),
+    .code(ConfigurationKey.example("appStore") ?? ""),
   ]
 
   private static func keys(needingRestart needsRestart: Bool) -> String {

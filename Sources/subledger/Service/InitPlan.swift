@@ -130,12 +130,15 @@ struct InitPlan {
 
   // MARK: The configuration
 
-  private var configuration: JSONValue {
-    .object([
+  private var configuration: JSONValue { .object(members + Self.examples) }
+
+  private var members: [(String, JSONValue)] {
+    [
       (
         "//",
         .string(
-          "Names that begin with // are comments. man subledger-config describes every key, and "
+          "Names that begin with // are comments; an example counts once its // is removed. man "
+            + "subledger-config describes every key, and "
             + "subledger doctor checks this file. SIGHUP (systemctl reload subledger) reloads "
             + "what it can; `subledger help configuration` lists the keys that need a restart.")
       ),
@@ -170,8 +173,12 @@ struct InitPlan {
           "{\"file\": \"/mnt/elsewhere/anchors.ndjson\"}, on a volume that this machine cannot "
             + "rewrite, lets others detect changes of the journal")
       ),
-    ])
+    ]
   }
+
+  /// What most installations add later, as comments.
+  private static let examples: [(String, JSONValue)] = ConfigurationKey.table
+    .filter { $0.parent == .file }.compactMap { key in key.example.map { ("//" + key.name, $0) } }
 
   private var app: JSONValue? {
     guard let bundleId, let appAppleId else { return nil }

@@ -129,6 +129,35 @@ import Testing
     #expect(fresh.code == 0 && !fresh.output.contains(token))
   }
 
+  @Test func `each example in the configuration counts once its slashes are removed`() throws {
+    let work = try WorkFolder()
+    #expect(try work.initialise("--bundle-id", "com.example.app", "--app-apple-id", "7").code == 0)
+    let bytes = Array(try work.text("config.json").utf8)
+    guard case .object(let members) = try JSONDocument(parsing: bytes).root.value else {
+      throw TestFailure("no object")
+    }
+    let names = ["entitlements", "appStore", "sinks"].map { "//" + $0 }
+    #expect(Set(names).isSubset(of: members.map(\.0)))
+    let used = members.map { name, value in
+      (names.contains(name) ? String(name.dropFirst(2)) : name, value)
+    }
+    try Data(JSONValue.object(used).bytes).write(to: URL(filePath: work.config))
+    let folder = work.folder.path + "/etc/"
+    let made = try RunningCommand(
+      [
+        "-c",
+        """
+        umask 077; openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 \
+          -out \(folder)SubscriptionKey_2X9R4HXF34.p8 &&
+          '\(RunningCommand.program.path)' sink secret >\(folder)backend.whsec
+        """,
+      ], in: work.folder, program: URL(filePath: "/bin/sh")
+    ).finish()
+    #expect(made.code == 0, "\(made)")
+    let checked = try work.run(["doctor", "--offline", "--config", work.config])
+    #expect(checked.output.contains("config.json is good"), "\(checked)")
+  }
+
   @Test func `the proxy files publish notifications alone, with limits`() throws {
     let work = try WorkFolder()
     let nginx = try work.run(["init", "--print", "nginx"]).output

@@ -1,3 +1,5 @@
+public import StrictJSON
+
 /// One key of the configuration file: `ConfigurationReader` accepts these keys and no other, and
 /// the manual and `subledger help configuration` describe them.
 public struct ConfigurationKey: Sendable {
@@ -23,6 +25,8 @@ public struct ConfigurationKey: Sendable {
   /// The value that holds if the key is left out; `none`, or `required`.
   public let usual: String
   public let meaning: String
+  /// A value to begin with, of a key that a first configuration may need.
+  private let sample: JSONValue?
   /// Of a key whose change needs a restart: whether two configurations say the same of it.
   let isSame: (@Sendable (Configuration, Configuration) -> Bool)?
   /// Whether a change of this key, which is one of the file, needs a restart.
@@ -33,10 +37,30 @@ public struct ConfigurationKey: Sendable {
 
   init(
     _ parent: Parent, _ name: String, _ type: String, _ usual: String, _ meaning: String,
+    sample: JSONValue? = nil,
     needsRestartUnless isSame: (@Sendable (Configuration, Configuration) -> Bool)? = nil
   ) {
     (self.parent, self.name, self.type, self.usual) = (parent, name, type, usual)
-    (self.meaning, self.isSame) = (meaning, isSame)
+    (self.meaning, self.sample, self.isSame) = (meaning, sample, isSame)
+  }
+}
+
+extension ConfigurationKey {
+  /// A value to begin with: the key's own, or an object of the keys in it that have one.
+  public var example: JSONValue? {
+    let inner: [String: Parent] = ["appStore": .appStore, "sinks": .sink]
+    guard sample == nil, parent == .file, let parent = inner[name] else { return sample }
+    let object = JSONValue.object(
+      Self.table.filter { $0.parent == parent }.compactMap { key in
+        key.sample.map { (key.name, $0) }
+      })
+    return name == "sinks" ? .array([object]) : object
+  }
+
+  /// The example of a key of the file, as a member of the file.
+  public static func example(_ name: String) -> String? {
+    let key = table.first { $0.parent == .file && $0.name == name }
+    return key?.example.map { "\"\(name)\": \($0.prettyText)" }
   }
 }
 
@@ -50,6 +74,15 @@ extension ConfigurationKey {
   public static let table =
     top + app + readToken + limits + anchors + appStore + verifyReceipt + entitlement
     + sink + mirror + sharedJournal
+
+  private static let names = JSONValue.object([
+    ("pro", .array([.string("pro.monthly"), .string("pro.yearly")])),
+    ("remove_ads", .array([.string("lifetime"), .string("pro.*")])),
+  ])
+
+  /// With spaces at which a line can be broken.
+  private static let namesText = names.text.replacing("\":", with: "\": ")
+    .replacing(",\"", with: ", \"")
 
   private static let top = [
     ConfigurationKey(
@@ -108,9 +141,8 @@ extension ConfigurationKey {
     ConfigurationKey(
       .file, "entitlements", "object", "none",
       "What GET /v1/customers answers about, by names of your choice, with the products that give "
-        + "each: {\"pro\": [\"pro.monthly\", \"pro.yearly\"], \"remove_ads\": [\"lifetime\", "
-        + "\"pro.*\"]}, or an object with the keys below. A name has at most 64 letters, digits, "
-        + "_, - and dots."),
+        + "each: \(namesText), or an object with the keys below. A name has at most 64 letters, "
+        + "digits, _, - and dots.", sample: names),
   ]
 
   private static let app = [
@@ -156,7 +188,8 @@ extension ConfigurationKey {
     ConfigurationKey(
       .readToken, "may", "list of texts", "read",
       "What the token may do: read (every GET), submit (what Apple signed), claim (say without it "
-        + "which account has a purchase), grant (entitlements), erase (accounts)."),
+        + "which account has a purchase), grant (entitlements), erase (accounts). Without read it "
+        + "is shown what it did, and no row."),
   ]
 
   /// The values that hold if the file says nothing else.
@@ -209,14 +242,17 @@ extension ConfigurationKey {
     ConfigurationKey(
       .appStore, "issuerId", "text", "required",
       "The issuer id of the team's In-App Purchase keys: App Store Connect, Users and Access, "
-        + "Integrations, In-App Purchase."),
+        + "Integrations, In-App Purchase.",
+      sample: .string("57246542-96fe-1a63-e053-0824d011072a")),
     ConfigurationKey(
       .appStore, "keyId", "text", "required",
-      "The id of an In-App Purchase key. A key of another kind is refused by Apple."),
+      "The id of an In-App Purchase key. A key of another kind is refused by Apple.",
+      sample: .string("2X9R4HXF34")),
     ConfigurationKey(
       .appStore, "keyFile", "path", "required",
       "The key itself, the file SubscriptionKey_….p8 that App Store Connect gives once, with mode "
-        + "0600. A bare file name is looked up in $CREDENTIALS_DIRECTORY first."),
+        + "0600. A bare file name is looked up in $CREDENTIALS_DIRECTORY first.",
+      sample: .string("SubscriptionKey_2X9R4HXF34.p8")),
     ConfigurationKey(
       .appStore, "production", "text", Access.productionAddress,
       "The address of the API for Production. Plain http is accepted on loopback alone."),
@@ -259,18 +295,19 @@ extension ConfigurationKey {
     ConfigurationKey(
       .sink, "name", "text", "required",
       "1 to 40 of a-z, 0-9 and -. The place in the journal is kept by the name: another name is "
-        + "another sink."),
+        + "another sink.", sample: .string("backend")),
     ConfigurationKey(
       .sink, "kind", "text", "required",
       "webhook: signed messages with the whole row. forward: Apple's notification as received. "
-        + "mirror: rows in a PostgreSQL database; its keys are below."),
+        + "mirror: rows in a PostgreSQL database; its keys are below.", sample: .string("webhook")),
     ConfigurationKey(
       .sink, "url", "text", "required",
-      "Where messages are POSTed: https, or with privateNetwork also http."),
+      "Where messages are POSTed: https, or with privateNetwork also http.",
+      sample: .string("https://api.example.com/subledger")),
     ConfigurationKey(
       .sink, "secretFile", "path", "required for webhook",
       "A file of mode 0600 with the secret that signs, from `subledger sink secret`; two lines "
-        + "during a rotation, the new one first."),
+        + "during a rotation, the new one first.", sample: .string("backend.whsec")),
     ConfigurationKey(
       .sink, "types", "list of texts", "all types",
       "Globs over the message type: app_store.did_renew*, subledger.*."),
