@@ -115,7 +115,11 @@ public final class HTTPServer: Sendable {
     do throws(LedgerError) {
       listeners.append(try .unix(path: path))
     } catch {
-      throw error.number == EADDRINUSE ? .socketInUse(path) : .socketRefused(path, error)
+      switch error.number {
+      case EADDRINUSE: throw .socketInUse(path)
+      case ELOOP: throw .socketIsLink(path)
+      default: throw .socketRefused(path, error)
+      }
     }
     return listeners
   }

@@ -9,6 +9,7 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
   /// the like.
   case addressRefused(String, LedgerError)
   case socketInUse(String)
+  case socketIsLink(String)
   case socketRefused(String, LedgerError)
   /// A trusted proxy is not an IP address.
   case trustedProxy(String)
@@ -32,6 +33,8 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
         + "above 1023"
     case .socketInUse(let path):
       "cannot listen on \(path): another process uses it; stop that process or choose another path"
+    case .socketIsLink(let path):
+      "cannot listen on \(path): it is a symbolic link, which is not followed; remove it"
     case .socketRefused(let path, let error):
       "cannot listen on \(path): \(error.detail); choose a path of at most 107 bytes in a folder "
         + "that this user may write to"

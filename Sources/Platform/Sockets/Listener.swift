@@ -63,13 +63,15 @@ public final class Listener: Sendable {
   /// Listens on a unix socket of mode 0600. Replaces a socket file that no process listens on.
   ///
   /// - Throws: `LedgerError.system` with EADDRINUSE when another process listens on it or the
-  ///   path is not a socket, ENAMETOOLONG when the path does not fit in sockaddr_un, or the errno
-  ///   of another failed call.
+  ///   path is not a socket, ELOOP when it is a symbolic link, ENAMETOOLONG when the path does not
+  ///   fit in sockaddr_un, or the errno of another failed call.
   public static func unix(path: String) throws(LedgerError) -> Listener {
     var address = try unixAddress(path)
     let socket = try streamSocket(AF_UNIX)
     var status = stat()
     if lstat(path, &status) == 0 {
+      // It may lead to the socket of another daemon, or where anybody can write.
+      guard status.st_mode & S_IFMT != S_IFLNK else { throw .system("use a symbolic link", ELOOP) }
       guard status.st_mode & S_IFMT == S_IFSOCK, try isStale(&address) else {
         throw .system("replace the socket file", EADDRINUSE)
       }

@@ -126,6 +126,17 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: other.data.path) == ["lock"])
   }
 
+  @Test func `a link as control socket is refused and told as such`() throws {
+    let (installation, other) = (try filled(), try filled())
+    let daemon = try other.start()
+    let socket = DataFolder(path: installation.data.path).controlSocket
+    try FileManager.default.createSymbolicLink(
+      atPath: socket, withDestinationPath: DataFolder(path: other.data.path).controlSocket)
+    try expectRefusal(installation, ["serve"], "\(socket): it is a symbolic link")
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: socket) != "")
+    #expect(try daemon.stop().code == 0)
+  }
+
   // MARK: Backups
 
   /// Events that a daemon would journal in a backup would themselves be in no backup.
