@@ -154,6 +154,44 @@ import Testing
     try served.daemon.stop()
   }
 
+  /// Away is not only refused connections: this daemon takes the request and says nothing.
+  @Test(.timeLimit(.minutes(2)))
+  func `each client gives up after 300 ms and answers from the last answer`() async throws {
+    let answer = """
+      {"known":true,"entitlements":{"pro":{"active":true,"next":null}}}
+      """
+    let server = try ScriptedServer { request in
+      // Only the first request of each connection of a client that was not asked before.
+      request.target.hasSuffix("first") ? [.response(200, answer)] : [.pause(milliseconds: 5_000)]
+    }
+    let folder = try Installation()
+    let python = """
+
+      import sys, time
+      client = Entitlements(sys.argv[1], "t", seconds=0)
+      print(client.has("first", "pro"))
+      client.last["silent"] = client.last["first"]
+      start = time.time()
+      print(client.has("silent", "pro"), time.time() - start < 4)
+      """
+    if Self.isInstalled("python3") {
+      try Data((try code("python") + python).utf8)
+        .write(to: folder.folder.appending(path: "silent.py"))
+      let shown = try RunningCommand(
+        ["python3", "silent.py", server.address], in: folder.folder,
+        program: URL(filePath: "/usr/bin/env")
+      ).finish()
+      #expect(shown.output == "True\nTrue True\n", "\(shown)")
+    }
+    let client = Entitlements(
+      base: try #require(URL(string: server.address)), token: "t", seconds: 0)
+    #expect(try await client.has("first", "pro") == true)
+    await client.copy("first", to: "silent")
+    let start = Date()
+    #expect(try await client.has("silent", "pro") == true)
+    #expect(Date().timeIntervalSince(start) < 4)
+  }
+
   @Test(arguments: ["python", "javascript", "swift"])
   func `each client of the guide has at most 35 lines`(_ language: String) throws {
     #expect(try code(language).split(separator: "\n").count <= 35)
@@ -161,6 +199,8 @@ import Testing
 }
 
 extension Entitlements {
+  func copy(_ user: String, to other: String) { last[other] = last[user] }
+
   func move(to base: URL) { self.base = base }
 
   /// Makes the time of `next` a past one in the last answer for a user.
