@@ -182,10 +182,10 @@ enum CommandTable {
     Command(
       name: "erase", summary: "Forgets an account of yours.",
       details: "Deletes the account's name from all files of the data folder. What was journaled "
-        + "about it stays, about nobody. Backups that were made before still name it. Works while "
-        + "a daemon runs.",
+        + "about it stays, about nobody. Backups that were made before still name it. Asks first, "
+        + "because it cannot be undone. Works while a daemon runs.",
       usage: "--account ID", flags: EraseCommand.flags,
-      example: "subledger erase --account user-4711", action: EraseCommand.run),
+      example: "subledger erase --account user-4711 --yes", action: EraseCommand.run),
     Command(
       name: "sink", summary: "Shows and steers where changes are sent.",
       details:

@@ -34,6 +34,18 @@ enum Terminal {
     if poll(&watched, 1, 0) == 1 { error(text, .red) }
   }
 
+  /// Asks a person, on standard error, and reads the answer from standard input.
+  ///
+  /// - Throws: `LedgerError.usage` unless the answer is yes.
+  static func requireYes(_ question: String) throws(LedgerError) {
+    clearProgress()
+    writeAll(shown("\(question) Write yes: "), to: STDERR_FILENO)
+    let answer = readLine()?.trimmingPrefix { $0 == " " }.lowercased()
+    guard answer == "yes" || answer == "y" else {
+      throw .usage("nothing was done; to answer without being asked, give --yes")
+    }
+  }
+
   // MARK: Source
 
   private enum Source {

@@ -20,8 +20,9 @@ import Testing
     ["grant", Sample.uuid(77), "--entitlement", "pro", "--json"],
     ["grant", Sample.uuid(77), "--revoke", "nothing"],
     ["grant", "user-1", "--by", "account", "--entitlement", "pro"],
-    ["customer", "user-1", "--by", "account"], ["erase", "--account", "user-1", "--json"],
-    ["erase", "--account", "user-1"], ["ingest", "more"], ["ingest", "more", "--json"],
+    ["customer", "user-1", "--by", "account"], ["erase", "--account", "user-1", "--yes", "--json"],
+    ["erase", "--account", "user-1"], ["erase", "--account", "user-1", "--yes"],
+    ["ingest", "more"], ["ingest", "more", "--json"],
     ["ingest", "bad"], ["ingest", "bad", "--skip-bad", "--json"],
     ["query", "SELECT count(*) FROM journal_v1"], ["rebuild"], ["rebuild", "--diff"],
     ["rebuild", "--apply"], ["rebuild", "--rollback", "--json"], ["rebuild", "--only", "700"],
@@ -51,6 +52,7 @@ import Testing
       .replacing(/20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?/, with: "TIME")
       .replacing(/"(received_at|received_at_ms|as_of)":\d+/, with: "RECEIVED")
       .replacing(/"hash":"[0-9a-f]{64}"/, with: "HASH")
+      .replacing(/\/[^ ]*sl-[0-9A-F-]{36}/, with: "FOLDER")
       .replacing(/\ in \d[^\n]*/, with: "SPEED")
       .replacing(/(rows|entitlements)-\d+[-0-9a-z]*/, with: "NAME")
   }
@@ -87,7 +89,7 @@ import Testing
       ServerConfiguration(listen: "127.0.0.1:0", socketPath: installation.dataFolder.controlSocket)
     ) { OtherVersion() }
     defer { server.drain(within: 0) }
-    let result = try installation.run("erase", "--account", "user-1")
+    let result = try installation.run("erase", "--account", "user-1", "--yes")
     #expect(result.code == 3, "\(result)")
     #expect(result.errors.contains("is of another version than this program"), "\(result)")
   }

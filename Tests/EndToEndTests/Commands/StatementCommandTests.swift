@@ -25,11 +25,13 @@ import Testing
   ) throws {
     let installation = try filled()
     let daemon = besideDaemon ? try installation.start() : nil
+    let user = "\"user\":\"\(NSUserName())\""
     let granted = try installation.run(
       "grant", Self.token, "--entitlement", "pro", "--until", "2999-01-01")
     #expect(granted.code == 0, "\(granted)")
     #expect(granted.firstLine.hasPrefix("pro is granted until 2999"), "\(granted)")
     #expect(try pro(installation)?["basis"]?.string == "granted")
+    _ = try daemon?.logged("\"statement\"", "accepted", user)
     let events = try installation.run("events", "--json").lines()
     let event = try #require(events.last)
     #expect(event["source"]?.string == "grant")
@@ -49,11 +51,26 @@ import Testing
       "grant", "user-4711", "--by", "account", "--entitlement", "pro")
     #expect(granting.code == 0, "\(granting)")
     let daemon = besideDaemon ? try installation.start() : nil
-    #expect(try installation.run("erase", "--account", "user-4711").code == 0)
-    #expect(try installation.run("erase", "--account", "user-4711").code == 1)
+    for answer in ["", "no", "yess"] {
+      let left = try erase(installation, answer)
+      #expect(left.code == 2 && left.errors.contains("--yes"), "\(left)")
+    }
+    #expect(try installation.run("customer", "user-4711", "--by", "account").code == 0)
+    #expect(try erase(installation, "yes").code == 0)
+    _ = try daemon?.logged("\"erased\"", "\"user\":\"\(NSUserName())\"")
+    #expect(try installation.run("erase", "--account", "user-4711", "--yes").code == 1)
     #expect(try installation.run("customer", "user-4711", "--by", "account").code == 1)
     try daemon?.stop()
     #expect(try installation.verify().code == 0)
+  }
+
+  /// Runs `erase` with an answer to its question on standard input.
+  private func erase(_ installation: Installation, _ answer: String) throws -> CommandResult {
+    let command = "erase --account user-4711 --config '\(installation.config.path)'"
+    return try RunningCommand(
+      ["-c", "printf '%s\\n' '\(answer)' | '\(RunningCommand.program.path)' \(command)"],
+      in: installation.folder, program: URL(filePath: "/bin/sh")
+    ).finish()
   }
 
   @Test(arguments: [

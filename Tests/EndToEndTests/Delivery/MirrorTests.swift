@@ -219,7 +219,7 @@ struct MirrorTests {
     try world.waitUntil("both") {
       try world.sql("SELECT account FROM ledger.account_v1 ORDER BY 1") == "user-1\nuser-2"
     }
-    let erased = try world.installation.run("erase", "--account", "user-1")
+    let erased = try world.installation.run("erase", "--account", "user-1", "--yes")
     #expect(erased.code == 0, "\(erased)")
     try world.waitUntil("the erasure") {
       try world.sql("SELECT account FROM ledger.account") == "user-2"

@@ -5,14 +5,20 @@ import StrictJSON
 /// `erase`: forgets an account of the owner.
 enum EraseCommand {
   static let flags: [Command.Flag] = [
-    .init("--account", "ID", "your own id of the user"), .json,
+    .init("--account", "ID", "your own id of the user"),
+    .init("--yes", "do not ask: it cannot be undone"), .json,
   ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     guard let account = arguments["--account"], CustomerName.isValid(account) else {
       throw .usage("--account says which of your users to forget")
     }
-    let ledger = try LocalLedger(try arguments.journalFolder(), try arguments.configuration())
+    let (folder, configuration) = (try arguments.journalFolder(), try arguments.configuration())
+    // Before the folder is locked: a person takes long.
+    if !arguments.has("--yes") {
+      try Terminal.requireYes("Forget this account for ever, in all files of \(folder.path)?")
+    }
+    let ledger = try LocalLedger(folder, configuration)
     defer { ledger.stop() }
     switch try ledger.post("/control/erase", Array(account.utf8)).status {
     case 200: break
