@@ -34,6 +34,15 @@ public enum TypeDescriptions {
   /// All types that have descriptions, of both versions and of evidence.
   public static var types: [String] { [v2, v1, evidence].flatMap(\.keys).sorted() }
 
+  /// Every type and subtype with its description, in order; of version 1 what version 2 lacks.
+  public static var all: [(type: String, subtype: String?, description: String)] {
+    let types = v2.merging(v1) { two, _ in two }.merging(evidence) { own, _ in own }
+    return types.sorted { $0.key < $1.key }.flatMap { type, entry in
+      [(type, nil, entry.alone)]
+        + entry.subtypes.sorted { $0.key < $1.key }.map { (type, $0.key, $0.value) }
+    }
+  }
+
   /// The types of version 1 that have descriptions.
   package static var v1Types: Set<String> { Set(v1.keys) }
 

@@ -35,12 +35,13 @@ enum OpenAPI {
               ("name", .string(tag.rawValue)), ("description", .string(tag.meaning)),
             ])
           })
-      ), ("paths", .object(paths)), ("webhooks", .object([("message", webhook)])),
+      ), ("paths", .object(paths)), ("webhooks", webhooks),
       (
         "components",
         .object([
           ("schemas", .object(Schemas.named.map { ($0.0, $0.1.json) })),
           ("securitySchemes", .object([("readToken", scheme)])),
+          ("pathItems", .object([("Message", webhook)])),
         ])
       ), ("x-refusals", .array(RefusalEntry.documented.map(\.json))),
     ])
@@ -64,6 +65,14 @@ enum OpenAPI {
     }
     return paths.map { ($0.0, .object($0.1)) }
   }
+
+  /// One for any message, and one for each type: all have the same form.
+  private static let webhooks = JSONValue.object(
+    [("message", webhook)]
+      + MessageType.all.map { type, meaning in
+        let members = ["$ref": "#/components/pathItems/Message", "description": meaning]
+        return (type, .object(members.sorted { $0.key < $1.key }.map { ($0, .string($1)) }))
+      })
 
   /// What the daemon sends to sinks of kind webhook.
   private static let webhook = JSONValue.object([

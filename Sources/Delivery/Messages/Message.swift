@@ -30,6 +30,8 @@ public struct Message: Sendable {
     let source: String
     /// Its number among the customer's events, and the customer's event before it.
     var number: (seq: Int64?, previous: Int64?) = (nil, nil)
+    /// Nil of what the owner did not say.
+    var statement: StatementContent?
     /// Nil of what is about no customer.
     var rows: EventRows?
     var hadAccess = false
@@ -126,9 +128,12 @@ extension Message.Content {
       JSONMember("entitlement", .optional(RowDocument.object.schema)) { $0.rows?.json ?? .null },
       JSONMember("next", next) { $0.rows?.next },
     ] + [
+      .ifAny("statement", StatementContent.object.schema) {
+        $0.statement.map(StatementContent.object.json)
+      },
       .ifAny("payload", .anything("What Apple signed, decoded, where the sink includes it.")) {
         $0.payload
-      }
+      },
     ]
 
   private static let access = JSONObject<Message.Content>([

@@ -125,6 +125,7 @@ struct MessageMaker {
       content.hadAccess = rows.before?.entitlement.givesAccess ?? false
       content.changes = Self.json(rows.changes)
     }
+    if event.source.isOwners { content.statement = try statement(try stored(event.seq)) }
     if sink.include.contains(.payload) {
       content.payload = reader.payload(of: try stored(event.seq))
     }

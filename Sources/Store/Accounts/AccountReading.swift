@@ -46,6 +46,17 @@ extension JournalReader {
       .bind(1, customer.kind.rawValue).bind(2, customer.name).first { $0.bytes(0) }
   }
 
+  /// The customer whom a mac stands for; nil if he was forgotten.
+  ///
+  /// - Throws: what SQLite reports.
+  public func customer(of mac: [UInt8]) throws(LedgerError) -> CustomerName? {
+    guard try hasAccounts() else { return nil }
+    return try connection.statement("SELECT kind, name FROM account WHERE mac = ?")
+      .bind(1, mac).first { row in
+        CustomerName.Kind(rawValue: row.text(0)).map { CustomerName($0, row.text(1)) }
+      } ?? nil
+  }
+
   /// All statements about a customer, in order of seq.
   ///
   /// - Parameter receivedThrough: the latest receive time, in milliseconds since 1970 UTC.

@@ -10,8 +10,8 @@ public struct CustomerName: Sendable, Hashable {
     case appTransactionId = "app_transaction_id"
   }
 
-  let kind: Kind
-  let name: String
+  public let kind: Kind
+  public let name: String
 
   public init(_ kind: Kind, _ name: String) {
     self.kind = kind

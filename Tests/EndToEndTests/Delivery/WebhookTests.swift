@@ -59,6 +59,72 @@ import Testing
     _ = try daemon.stop()
   }
 
+  @Test func `a message about what the owner said names customer and entitlement`() throws {
+    let world = try SinkWorld()
+    try world.configure(
+      more: [
+        ("entitlements", .object([("pro", .array([.string("pro.*")]))])),
+        (
+          "readTokens",
+          .array([
+            Installation.token(
+              "backend", Installation.token,
+              [("may", .array(["read", "claim"].map(JSONValue.string)))])
+          ])
+        ),
+      ])
+    let daemon = try world.start()
+    try world.post(daemon, 1...1, otid: "7000")
+    let customer = ["user-1", "--by", "account"]
+    let granted = try world.installation.run(
+      ["grant"] + customer + ["--entitlement", "pro", "--reason", "press", "--json"])
+    let grant = try #require(try granted.lines().first?["grant"]?.string)
+    #expect(try world.installation.run(["grant"] + customer + ["--revoke", grant]).code == 0)
+    let claim = Array("{\"originalTransactionId\":\"7000\"}".utf8)
+    let head =
+      "PUT /v1/accounts/user-1/transactions HTTP/1.1\r\nHost: h\r\nContent-Type: application/json"
+      + "\r\nAuthorization: Bearer \(Installation.token)\r\nContent-Length: \(claim.count)\r\n\r\n"
+    #expect(daemon.client().send(head, claim)?.status == 200)
+    try world.wait(4)
+    let told = world.messages.filter { $0.json["type"]?.string?.hasPrefix("subledger.") == true }
+    #expect(
+      told.map { $0.json["type"]?.string } == [
+        "subledger.granted", "subledger.grant_revoked", "subledger.account_claimed",
+      ])
+    for (index, message) in told.enumerated() {
+      let said = try #require(message.json["data"]?["statement"], "\(index)")
+      #expect(said["by"]?.string == "account" && said["customer"]?.string == "user-1")
+      #expect(said["entitlement"]?.string == (index < 2 ? "pro" : nil))
+      #expect(said["grant"]?.string == (index < 2 ? grant : nil))
+    }
+    #expect(world.messages.first?.json["data"]?["statement"] == nil)
+    _ = try daemon.stop()
+  }
+
+  @Test func `every type of message is in the OpenAPI document and in the guide`() throws {
+    let world = try SinkWorld()
+    let daemon = try world.start()
+    let document = try #require(daemon.client().get("/openapi.json", token: nil)?.json)
+    let webhooks = (document["webhooks"]?.members ?? []).filter { $0.name != "message" }
+    #expect(webhooks.count > 60)
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let guide = try String(
+      contentsOf: root.appending(path: "Sources/subledger/subledger.docc/Operating.md"),
+      encoding: .utf8)
+    for (name, webhook) in webhooks {
+      #expect(webhook["$ref"]?.string == "#/components/pathItems/Message")
+      #expect(webhook["description"]?.string?.isEmpty == false)
+      // In the guide a subtype stands behind its type.
+      let parts = name.split(separator: ".")
+      let type = parts.prefix(2).joined(separator: ".")
+      let line = guide.split(separator: "\n").first { $0.hasPrefix("| `\(type)` |") }
+      #expect(line != nil, "\(type)")
+      if parts.count > 2 { #expect(line?.contains("`.\(parts[2])`") == true, "\(name)") }
+    }
+    _ = try daemon.stop()
+  }
+
   @Test func `during a rotation both secrets sign, and a key pair does too`() throws {
     let world = try SinkWorld()
     let pair = WebhookSecret.generate(isAsymmetric: true)
