@@ -4,6 +4,7 @@
 /* Headers of Linux that are not part of Swift's Glibc module. */
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -30,5 +31,16 @@ static inline int subledger_name_thread(const char *name) {
   return prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 static inline int subledger_no_core_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+/* The headers declare struct ucred only for _GNU_SOURCE (unix(7), SO_PEERCRED). */
+static inline unsigned subledger_peer_user(int descriptor) {
+  struct { int process; unsigned user, group; } peer = {0, (unsigned)-1, 0};
+  socklen_t length = sizeof peer;
+  getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+  return peer.user;
+}
+
+/* A macro of a member of unions. */
+static inline unsigned subledger_sender(const siginfo_t *info) { return info->si_uid; }
 
 #endif

@@ -64,7 +64,7 @@ extension FuzzTarget {
   }
 
   private static func steps(_ parts: [[UInt8]]) -> [Step] {
-    var parser = RequestParser(limits: ServerLimits(), peer: .local)
+    var parser = RequestParser(limits: ServerLimits(), peer: .local(user: 0))
     var steps: [Step] = []
     for part in parts {
       var cursor = 0

@@ -102,8 +102,8 @@ import Testing
     let limiter = ConnectionLimiter(limits: limits, trusted: [])
     #expect(limiter.enter(.address("192.0.2.1")) && limiter.enter(.address("192.0.2.2")))
     #expect(!limiter.enter(.address("192.0.2.3")))
-    #expect(limiter.enter(.local) && limiter.enter(.local))
+    #expect(limiter.enter(.local(user: 0)) && limiter.enter(.local(user: 0)))
     // As many as the descriptors suffice for.
-    #expect((0..<100).contains { _ in !limiter.enter(.local) })
+    #expect((0..<100).contains { _ in !limiter.enter(.local(user: 0)) })
   }
 }

@@ -86,7 +86,7 @@ final class EchoHandler: RequestHandler {
       }
       return nil
     default:
-      let peer = request.peer == .local ? "local" : "address"
+      let peer = request.peer.isLocal ? "local" : "address"
       return HTTPResponse(status: 200, headers: [("X-Peer", peer)], body: request.body)
     }
   }

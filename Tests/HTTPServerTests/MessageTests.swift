@@ -95,7 +95,7 @@ import Testing
       ("closed", false), ("keep-alive", false), ("x-close", false),
     ])
   func `the option close is found in a Connection header`(_ value: String, _ closes: Bool) {
-    var parser = RequestParser(limits: ServerLimits(), peer: .local)
+    var parser = RequestParser(limits: ServerLimits(), peer: .local(user: 0))
     let bytes = Array("GET / HTTP/1.1\r\nHost: h\r\nConnection: \(value)\r\n\r\n".utf8)
     var cursor = 0
     guard case .head(let head) = parser.consume(bytes.span, at: &cursor) else {

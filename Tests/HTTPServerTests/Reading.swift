@@ -19,7 +19,7 @@ enum Outcome: Equatable, CustomStringConvertible {
 
 /// Passes `parts` to a new parser whose caller admits every body up to `limit` bytes.
 func outcomes(_ parts: [[UInt8]], limit: Int = 1000) -> [Outcome] {
-  var parser = RequestParser(limits: ServerLimits(), peer: .local)
+  var parser = RequestParser(limits: ServerLimits(), peer: .local(user: 0))
   var outcomes: [Outcome] = []
   for part in parts {
     var cursor = 0

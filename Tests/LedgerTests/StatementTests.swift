@@ -187,7 +187,7 @@ import Testing
     }
     let other = try ledger.reader().grants(
       of: customer, .production, after: 0, limit: 3
-    ) { $0 != TestLedger.bundleId }
+    ) { $0.bundleId != TestLedger.bundleId }
     #expect(other.grants.isEmpty && other.next == nil)
   }
 

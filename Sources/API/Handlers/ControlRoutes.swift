@@ -17,10 +17,16 @@ extension LedgerHandler {
     case .controlAdmit, .controlDrop:
       guard let ids = Self.ids(request.body) else { return Problem.response(.malformed("ids")) }
       let isAdmission = admitted.route.name == .controlAdmit
-      if isAdmission { admitQuarantined(ids, through: sender) } else { drop(ids, through: sender) }
+      let caller = Self.caller(request)
+      if isAdmission {
+        admitQuarantined(ids, by: caller, through: sender)
+      } else {
+        drop(ids, by: caller, through: sender)
+      }
     case .controlStatement: return say(request, through: sender)
     case .controlErase:
-      erase(String(decoding: request.body, as: UTF8.self), by: "command", through: sender)
+      erase(
+        String(decoding: request.body, as: UTF8.self), by: Self.caller(request), through: sender)
     case .controlSink: return order(request, through: sender)
     case .controlEvents:
       guard let query = try? QueryString(request.query, of: admitted.route) else {
@@ -31,6 +37,17 @@ extension LedgerHandler {
     default: return Problem.noSuchRoute
     }
     return nil
+  }
+
+  /// The user who ran the command, as a log line names him.
+  private static func caller(_ request: HTTPRequest) -> Log.Field {
+    guard case .local(let user) = request.peer else { return ("user", .null) }
+    return ("user", .string(UserName.of(user)))
+  }
+
+  /// The ids that one log line lists.
+  private static func listed(_ ids: [Int64]) -> JSONValue {
+    .array(ids.prefix(20).map(JSONValue.integer))
   }
 
   /// How many notifications were refused since the daemon started, by reason.
@@ -134,7 +151,9 @@ extension LedgerHandler {
   }
 
   /// Ingests quarantined notifications again, under the current configuration.
-  private func admitQuarantined(_ ids: [Int64], through sender: ResponseSender) {
+  private func admitQuarantined(
+    _ ids: [Int64], by caller: Log.Field, through sender: ResponseSender
+  ) {
     let (service, start) = (service, Clock.monotonicNanoseconds())
     do throws(LedgerError) {
       try Quarantine.admit(
@@ -142,6 +161,10 @@ extension LedgerHandler {
         onOutcome: { service.record($0, $1) }
       ) { outcomes in
         service.record(batch: outcomes, since: start)
+        let admitted = outcomes.count { $0.refusal == nil }
+        Log.write(
+          .info, "quarantine_admitted",
+          [("count", .integer(Int64(admitted))), ("ids", Self.listed(ids)), caller])
         sender.send(.json([("outcomes", BatchReceive.json(outcomes))]))
       }
     } catch {
@@ -167,12 +190,14 @@ extension LedgerHandler {
     return nil
   }
 
-  /// Journals a grant of a command, or the end of one.
+  /// Journals a claim or a grant of a command, or the end of one.
   private func say(_ request: HTTPRequest, through sender: ResponseSender) -> HTTPResponse? {
     guard let root = try? JSONDocument(parsing: request.body).root,
       let statement = NewStatement(root, receivedAt: Clock.now())
     else { return Problem.response(.malformed("statement")) }
-    service.ledger.submit(Receiver.Received(statement)) { outcome in
+    let caller = Self.caller(request)
+    service.ledger.submit(Receiver.Received(statement)) { [service] outcome in
+      service.record(statement, outcome, by: caller)
       sender.send(
         outcome.refusal.map { Problem.response($0) }
           ?? .json([("outcome", .string(outcome.name))]))
@@ -181,8 +206,16 @@ extension LedgerHandler {
   }
 
   /// Deletes quarantined notifications.
-  private func drop(_ ids: [Int64], through sender: ResponseSender) {
+  private func drop(
+    _ ids: [Int64], by caller: Log.Field, through sender: ResponseSender
+  ) {
     service.ledger.dropQuarantined(ids) { count in
+      Log.write(
+        .info, "quarantine_dropped",
+        [
+          ("count", .optional(count.map { Int64($0) })),
+          ("ids", Self.listed(ids)), caller,
+        ])
       sender.send(
         count.map { .json([("dropped", .integer(Int64($0)))]) }
           ?? Problem.response(.unavailable("journal")))

@@ -83,7 +83,7 @@ public final class LedgerHandler: RequestHandler {
   }
 
   private func isOpen(_ route: Route, to peer: Peer) -> Bool {
-    if case .local = route.access { peer == .local } else { true }
+    if case .local = route.access { peer.isLocal } else { true }
   }
 
   private func bodyLimit(of route: Route) -> Int {

@@ -67,12 +67,14 @@ extension LedgerHandler {
       record(Problem.notAllowed)
       return Problem.notAllowed
     }
-    erase(admitted.id, by: token.name, through: sender)
+    erase(admitted.id, by: ("token", .string(token.name)), through: sender)
     return nil
   }
 
   /// Forgets an account, and sends the answer.
-  func erase(_ account: String, by token: String, through sender: ResponseSender) {
+  ///
+  /// - Parameter caller: of the log line.
+  func erase(_ account: String, by caller: Log.Field, through sender: ResponseSender) {
     service.ledger.erase(account: account) { [service] erased in
       let response: HTTPResponse =
         switch erased {
@@ -81,15 +83,14 @@ extension LedgerHandler {
         case .inUse: Problem.response(.unavailable("in_use"))
         case .failed: Problem.response(.unavailable("journal"))
         }
-      Log.write(
-        .info, "erased",
-        [("status", .integer(Int64(response.status))), ("token", .string(token))])
+      Log.write(.info, "erased", [("status", .integer(Int64(response.status))), caller])
       service.record(response)
       sender.send(response)
     }
   }
 
-  /// Lists what was granted to a customer. The cursor is the seq of the last grant shown.
+  /// Lists what was granted to a customer; to a token that may not read, what it granted itself.
+  /// The cursor is the seq of the last grant shown.
   func grants(
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
@@ -104,9 +105,10 @@ extension LedgerHandler {
       return service.answer(.short, token, through: sender) {
         reader throws(LedgerError) in
         let page = try reader.grants(of: customer, environment, after: after, limit: limit) {
-          bundleId in
-          token.covers(environment: environment, bundleId: bundleId)
-            && query["bundle_id"].map { $0 == bundleId } ?? true
+          grant in
+          token.covers(environment: environment, bundleId: grant.bundleId)
+            && query["bundle_id"].map { $0 == grant.bundleId } ?? true
+            && (token.permissions.contains(.read) || grant.token == token.name)
         }
         return .json(
           page.grants.map(\.json), next: page.next.map(String.init), of: GrantDocument.object)
@@ -121,7 +123,12 @@ extension LedgerService {
   /// Responds to a statement that the writer has processed.
   fileprivate func respond(to said: LedgerHandler.Said, through sender: ResponseSender) {
     let outcome = said.outcome
-    record(said)
+    record(
+      said.statement, outcome, by: ("token", .string(said.token.name)),
+      [
+        ("route", .string("\(said.route)")),
+        ("took_us", .integer((Clock.monotonicNanoseconds() - said.start) / 1000)),
+      ])
     if case .conflict = outcome { return sender.send(Problem.reusedKey) }
     if let refusal = outcome.refusal { return sender.send(Problem.response(refusal)) }
     answerJournaled(said.token, through: sender) { reader throws(LedgerError) in
@@ -136,9 +143,10 @@ extension LedgerService {
     let statement = said.statement
     switch statement.content {
     case .claim(let id), .release(let id):
-      let row = try reader.entitlement(
-        id, environment: statement.environment, bundleId: statement.bundleId,
-        LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: said.token))
+      let row = try row(
+        of: StreamKey(
+          environment: statement.environment, bundleId: statement.bundleId,
+          originalTransactionId: id), said.token, reader)
       return Answers.submitted.json((said.outcome, row))
     case .grant, .revocation:
       let grants = try reader.grants(of: statement.customer, statement.environment)
@@ -151,20 +159,22 @@ extension LedgerService {
   }
 
   /// Logs what became of a statement: never the customer's name, which can be erased.
-  fileprivate func record(_ said: LedgerHandler.Said) {
+  func record(
+    _ statement: NewStatement, _ outcome: Outcome, by caller: Log.Field,
+    _ more: [Log.Field] = []
+  ) {
     var original: String?
-    switch said.statement.content {
+    switch statement.content {
     case .claim(let id), .release(let id): original = id
     case .grant, .revocation: break
     }
     Log.write(
       .info, "statement",
       [
-        ("outcome", .string(said.outcome.name)), ("route", .string("\(said.route)")),
-        ("environment", .string(said.statement.environment.rawValue)),
-        ("bundle_id", .string(said.statement.bundleId)),
-        ("original_transaction_id", .optional(original)), ("token", .string(said.token.name)),
-        ("took_us", .integer((Clock.monotonicNanoseconds() - said.start) / 1000)),
-      ])
+        ("outcome", .string(outcome.name)),
+        ("environment", .string(statement.environment.rawValue)),
+        ("bundle_id", .string(statement.bundleId)),
+        ("original_transaction_id", .optional(original)), caller,
+      ] + more)
   }
 }

@@ -68,12 +68,22 @@ extension LedgerService {
     }
     record(transaction: result.outcome, stream, since: start)
     answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
-      let row = try reader.entitlement(
-        stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
-        LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: result.token))
-      guard let row else { throw .busy }
-      return Answers.submitted.json((result.outcome, row))
+      Answers.submitted.json((result.outcome, try Self.row(of: stream, result.token, reader)))
     }
+  }
+
+  /// The row of what was journaled; nil for a token that may not read.
+  ///
+  /// - Throws: what reading it throws; `LedgerError.busy` if there is none yet.
+  static func row(
+    of stream: StreamKey, _ token: Configuration.ReadToken, _ reader: LedgerReader
+  ) throws(LedgerError) -> RowDocument? {
+    guard token.permissions.contains(.read) else { return nil }
+    let row = try reader.entitlement(
+      stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
+      LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: token))
+    guard let row else { throw .busy }
+    return row
   }
 
   /// Answers what the writer has journaled, with the rows that it is about.
@@ -190,11 +200,7 @@ extension LedgerService {
   ) throws(LedgerError) -> [RowDocument] {
     var rows: [RowDocument] = []
     for stream in receipt.streams.prefix(maximumEntitlements) {
-      let row = try reader.entitlement(
-        stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
-        LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: token))
-      guard let row else { throw .busy }
-      rows.append(row)
+      if let row = try row(of: stream, token, reader) { rows.append(row) }
     }
     return rows
   }

@@ -48,7 +48,7 @@ enum Answers {
       "Accepted: it is a new event. Confirmed: Apple says what the journal says already, and it "
         + "is held beside it. Duplicate: the same was handed over before."
     ) { $0.outcome },
-    JSONMember("entitlement", RowDocument.object.schema) { $0.row?.json ?? .null },
+    JSONMember("entitlement", .optional(RowDocument.object.schema)) { $0.row?.json ?? .null },
   ])
 
   static let receipt = JSONObject<(outcome: Outcome, rows: [RowDocument], hasMore: Bool)>([

@@ -4,7 +4,9 @@ public enum Peer: Sendable, Hashable {
   /// Headers that claim an address are not considered.
   case address(String)
   /// The unix socket: a process of a user whom the file mode permits to connect.
-  case local
+  case local(user: UInt32)
+
+  public var isLocal: Bool { if case .local = self { true } else { false } }
 }
 
 /// The head of a request: what is known when the handler decides whether to read the body.
@@ -36,7 +38,7 @@ public struct RequestHead: Sendable {
 
   init(
     method: String, path: String, query: String? = nil, headers: HTTPHeaders = HTTPHeaders(),
-    peer: Peer = .local
+    peer: Peer = .local(user: 0)
   ) {
     self.method = method
     self.path = path

@@ -34,7 +34,7 @@ package final class ConnectionLimiter: Sendable {
   /// - Returns: false if it would exceed a limit; it is then not counted.
   package func enter(_ peer: Peer) -> Bool {
     counts.withLock { counts in
-      let reserved = peer == .local ? Self.reservedForCommands : 0
+      let reserved = peer.isLocal ? Self.reservedForCommands : 0
       guard counts.total < limit + reserved else { return false }
       if let network = limitedNetwork(peer) {
         let known = counts.byNetwork[network, default: 0]

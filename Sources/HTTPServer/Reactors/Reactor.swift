@@ -188,7 +188,9 @@ extension Reactor {
         stopListening()
         return
       case .connection(let descriptor, let address):
-        assign(Socket(adopting: descriptor), address.map { Peer.address($0) } ?? .local)
+        let socket = Socket(adopting: descriptor)
+        let peer = address.map { Peer.address($0) } ?? .local(user: socket.peerUser)
+        assign(socket, peer)
       }
     }
   }

@@ -20,7 +20,7 @@ extension Reactor {
   /// the limit, closes the slowest of this reactor: connections are spread evenly, so it is among
   /// the slowest of all.
   func limitAnswers(after connection: Connection) {
-    guard connection.peer != .local else { return }
+    guard !connection.peer.isLocal else { return }
     countAnswer(connection, connection.isBlocked ? connection.outputMemory : 0)
     if group.limiter.answers.held > Self.muchMemory { heldMuchMemory = true }
     while group.limiter.answers.isOverLimit, let slowest = slowestReader() { abandon(slowest) }
@@ -62,7 +62,7 @@ extension Reactor {
   /// Adds the change in the memory of this connection's body to the sum of all connections. The
   /// unix socket is exempt: its clients are this user's commands, and their batches are large.
   func countBody(_ connection: Connection) {
-    guard connection.peer != .local else { return }
+    guard !connection.peer.isLocal else { return }
     let memory = connection.parser.bodyMemory
     guard memory != connection.countedBodyMemory else { return }
     group.limiter.bodies.add(memory - connection.countedBodyMemory)

@@ -1,3 +1,4 @@
+import Glibc
 import Platform
 
 /// What a handler decides about a request whose head is complete.
@@ -112,7 +113,8 @@ extension RequestHandler {
   public func answer(_ method: String, _ target: String, _ body: [UInt8] = []) -> HTTPResponse {
     let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
     let head = RequestHead(
-      method: method, path: parts[0], query: parts.count > 1 ? parts[1] : nil, peer: .local)
+      method: method, path: parts[0], query: parts.count > 1 ? parts[1] : nil,
+      peer: .local(user: getuid()))
     let context: Context
     switch admit(head) {
     case .refuse(let response): return response

@@ -11,6 +11,9 @@ package import Synchronization
 /// for the process that reads the log. Lines that do not fit in that thread's queue are dropped and
 /// counted, and the log reports how many.
 public enum Log {
+  /// A member of a line.
+  public typealias Field = (String, JSONValue)
+
   /// The severity of a line, ascending.
   public enum Level: String, Sendable, CaseIterable, Comparable {
     case info, warning, error

@@ -1,10 +1,15 @@
+import CLinux
 import Glibc
 
 /// The signals that ask the process to end or to reload. They are blocked and waited for
-/// (sigwait(3)), since almost nothing may be called in a signal handler.
+/// (sigwaitinfo(2)), since almost nothing may be called in a signal handler.
 public enum Signals {
-  /// What a signal asks for: `end` for SIGINT and SIGTERM, `reload` for SIGHUP.
-  public enum Request: Sendable { case end, reload }
+  /// What a signal asks for: `end` for SIGINT and SIGTERM, `reload` for SIGHUP, with the user who
+  /// sent it.
+  public enum Request: Sendable {
+    case end
+    case reload(user: UInt32)
+  }
 
   private static let terminating = [SIGINT, SIGTERM]
 
@@ -27,16 +32,19 @@ public enum Signals {
   static func wait() { _ = next(terminating) }
 
   /// Waits for the next request. Call after `blockReload`.
-  public static func next() -> Request { next(terminating + [SIGHUP]) == SIGHUP ? .reload : .end }
+  public static func next() -> Request {
+    let found = next(terminating + [SIGHUP])
+    return found.number == SIGHUP ? .reload(user: found.user) : .end
+  }
 
   /// Sends SIGTERM to this process, which ends it in the regular way.
   public static func requestEnd() { kill(getpid(), SIGTERM) }
 
-  private static func next(_ numbers: [Int32]) -> Int32 {
+  private static func next(_ numbers: [Int32]) -> (number: Int32, user: UInt32) {
     var set = sigset(numbers)
-    var number: Int32 = 0
-    while sigwait(&set, &number) != 0 {}
-    return number
+    var info = siginfo_t()
+    while sigwaitinfo(&set, &info) < 0 {}
+    return (info.si_signo, subledger_sender(&info))
   }
 
   private static func sigset(_ numbers: [Int32]) -> sigset_t {

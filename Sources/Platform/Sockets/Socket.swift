@@ -23,6 +23,9 @@ public struct Socket: ~Copyable {
 
   deinit { close(descriptor) }
 
+  /// The user of the process at the other end of a unix socket.
+  public var peerUser: UInt32 { subledger_peer_user(descriptor) }
+
   /// Gives up ownership without closing the descriptor.
   public consuming func release() -> Int32 {
     let descriptor = descriptor

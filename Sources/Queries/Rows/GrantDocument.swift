@@ -8,13 +8,14 @@ public import StrictJSON
 /// milliseconds since 1970.
 public struct GrantDocument: Sendable {
   public let seq: Int64
-  let bundleId: String
+  public let bundleId: String
   let id: String
   let entitlement: String
   let grantedAt: Int64
   let until: Int64?
   let reason: String?
-  let token: String
+  /// The name of the token, or of the command.
+  public let token: String
   /// When it was ended, and by which event; nil if it was not.
   private(set) var revokedAt: Int64?
   public private(set) var revokedBy: Int64?
@@ -84,12 +85,12 @@ extension LedgerReader {
   ///
   /// - Parameters:
   ///   - seq: the last grant of the page before; 0 for the first page.
-  ///   - isShown: whether a grant of an app may be shown.
+  ///   - isShown: whether a grant may be shown.
   /// - Returns: the grants, and the last one's seq if there are more.
   /// - Throws: what SQLite reports.
   public func grants(
     of customer: CustomerName, _ environment: Environment, after seq: Int64, limit: Int,
-    where isShown: (_ bundleId: String) -> Bool
+    where isShown: (GrantDocument) -> Bool
   ) throws(LedgerError) -> (grants: [GrantDocument], next: Int64?) {
     guard mayHaveStatements else { return ([], nil) }
     guard let mac = try journal.mac(of: customer) else { return ([], nil) }
@@ -101,7 +102,7 @@ extension LedgerReader {
       guard let end = found.last?.seq else { break }
       last = end
       grants += found.filter { $0.statement.environment == environment }
-        .compactMap { GrantDocument($0) }.filter { isShown($0.bundleId) }
+        .compactMap { GrantDocument($0) }.filter(isShown)
     }
     let hasMore = grants.count > limit
     grants = Array(grants.prefix(limit))

@@ -30,9 +30,9 @@ enum ServeCommand {
       ])
     warnAboutClock(daemon.service.ledger)
     manager.ready()
-    while Signals.next() == .reload {
+    while case .reload(let user) = Signals.next() {
       manager.reloading()
-      reload(daemon, arguments)
+      reload(daemon, arguments, by: UserName.of(user))
       manager.ready()
     }
     manager.stopping()
@@ -98,7 +98,7 @@ enum ServeCommand {
 
   /// SIGHUP: applies every change that needs no restart, or none if the configuration is refused.
   /// The outcome is logged.
-  private static func reload(_ daemon: Daemon, _ arguments: Arguments) {
+  private static func reload(_ daemon: Daemon, _ arguments: Arguments, by user: String) {
     do throws(LedgerError) {
       let read = try arguments.configuration()
       let reload = try Reload(from: daemon.service.configuration, to: read)
@@ -107,7 +107,7 @@ enum ServeCommand {
       Log.setLevel(reload.configuration.logLevel)
       var fields: [(String, JSONValue)] = [
         ("changes", .array(reload.changes.prefix(maximumListed).map(JSONValue.string))),
-        ("count", .integer(Int64(reload.changes.count))),
+        ("count", .integer(Int64(reload.changes.count))), ("user", .string(user)),
       ]
       if !reload.needsRestart.isEmpty {
         fields.append(("needs_restart", .array(reload.needsRestart.map(JSONValue.string))))
@@ -119,7 +119,7 @@ enum ServeCommand {
       Log.write(
         .error, "reload_refused",
         [
-          ("error", .string(error.description)),
+          ("error", .string(error.description)), ("user", .string(user)),
           (
             "next",
             .string("correct it and send SIGHUP again; the running configuration stays in effect")

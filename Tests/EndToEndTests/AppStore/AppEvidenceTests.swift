@@ -21,7 +21,7 @@ import Testing
     let app = try get("/app/\(id)")
     #expect(try get("/app/999")["errorCode"]?.integer == 4_040_010)
     let fresh = try Installation()
-    let submit = ("may", JSONValue.array([.string("submit")]))
+    let submit = ("may", JSONValue.array([.string("submit"), .string("read")]))
     try fresh.configure(with: [
       ("trustRoots", .array([.optional(description["root"]?.string)])),
       (

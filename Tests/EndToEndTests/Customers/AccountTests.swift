@@ -8,6 +8,8 @@ import Testing
 @Suite struct AccountTests {
   private static let writer = "e2e-token-that-writes-4713"
   private static let other = "e2e-token-of-another-app-4714"
+  private static let claimer = "e2e-token-that-claims-4717"
+  private static let granter = "e2e-token-that-grants-4718"
 
   private struct Served {
     let installation: Installation
@@ -34,6 +36,8 @@ import Testing
             .array([
               Installation.token("backend", Installation.token, []),
               Installation.token("writer", AccountTests.writer, [may(all)]),
+              Installation.token("claimer", AccountTests.claimer, [may(["claim"])]),
+              Installation.token("granter", AccountTests.granter, [may(["grant"])]),
               Installation.token(
                 "other", AccountTests.other,
                 [may(all), ("bundleIds", .array([.string("com.example.other")]))]),
@@ -95,6 +99,28 @@ import Testing
     let kinds = history.json?.events.map { $0["source"]?.string }
     #expect(kinds == ["v2", "account", "account"])
     #expect(try served.installation.verify().code == 0)
+  }
+
+  @Test func `a token that may not read sees what it did and no row`() throws {
+    let served = try Served()
+    let path = "/v1/accounts/user-1/transactions"
+    let claimed = try served.ask(
+      "PUT", path, "{\"originalTransactionId\":\"7001\"}", token: Self.claimer)
+    #expect(claimed.json?["outcome"]?.string == "accepted", "\(claimed.text)")
+    #expect(claimed.json?["entitlement"]?.kind == .null, "\(claimed.text)")
+    let released = try served.ask("DELETE", path + "/7001", token: Self.claimer)
+    #expect(released.status == 200 && released.json?["entitlement"]?.kind == .null)
+    let grants = "/v1/customers/user-1/grants?by=account"
+    for token in [Self.writer, Self.granter] {
+      let granted = try served.ask("POST", grants, "{\"entitlement\":\"pro\"}", token: token)
+      #expect(granted.json?["grant"]?["entitlement"]?.string == "pro", "\(granted.text)")
+    }
+    func givers(_ token: String) throws -> [String?]? {
+      try served.ask("GET", grants, token: token).json?["items"]?.elements
+        .map { $0["granted_by"]?.string }
+    }
+    #expect(try givers(Self.granter) == ["granter"])
+    #expect(try givers(Self.writer) == ["writer", "granter"])
   }
 
   @Test func `two accounts of one purchase are both answered, and marked`() throws {
@@ -239,6 +265,7 @@ import Testing
     #expect(granted.status == 200, "\(granted.text)")
     let erased = try served.ask("DELETE", "/v1/accounts/\(name)")
     #expect(erased.status == 200, "\(erased.text)")
+    #expect(try served.daemon.logged("\"erased\"", "\"status\":200").contains("writer"))
     #expect(try served.ask("DELETE", "/v1/accounts/\(name)").status == 404)
     let customer = try served.customer(name)
     #expect(customer["known"]?.boolean == false)

@@ -58,6 +58,9 @@ import Testing
     #expect(try installation.run("quarantine", "drop", "\(ids[1])").code == 0)
     #expect(try installation.run("quarantine", "drop", "\(ids[1])").code == 1)
     #expect(try list(installation).isEmpty)
+    for event in ["quarantine_admitted", "quarantine_dropped"] {
+      _ = try daemon?.logged("\"\(event)\"", "\"count\":1", "\"user\":\"\(NSUserName())\"")
+    }
     if let daemon { #expect(try daemon.stop().code == 0) }
     #expect(try installation.events().count == 1)
     #expect(try installation.verify().code == 0)

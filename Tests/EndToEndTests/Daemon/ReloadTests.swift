@@ -43,6 +43,7 @@ import Testing
       ])
     daemon.command.signal(SIGHUP)
     let reloaded = try entry(daemon, "reloaded")
+    #expect(reloaded["user"]?.string == NSUserName())
     let changes = (reloaded["changes"]?.elements ?? []).compactMap(\.string)
     #expect(
       changes.prefix(5) == [

@@ -6,6 +6,8 @@ import Testing
 /// A daemon with a token for an app's backend, which hands over what the app has.
 struct SubmittingDaemon {
   static let submitter = "e2e-token-that-submits-4711"
+  /// May read too: it is shown the rows of what it submitted.
+  private static let reader = "e2e-token-that-submits-and-reads-4716"
   private static let otherSubmitter = "e2e-token-of-another-app-4712"
 
   let installation: Installation
@@ -24,6 +26,8 @@ struct SubmittingDaemon {
           Installation.token("backend", Installation.token, []),
           Installation.token("app", Self.submitter, [submit]),
           Installation.token(
+            "reader", Self.reader, [("may", .array([.string("submit"), .string("read")]))]),
+          Installation.token(
             "other", Self.otherSubmitter,
             [submit, ("bundleIds", .array([.string("com.example.other")]))]),
         ])
@@ -32,14 +36,14 @@ struct SubmittingDaemon {
     daemon = try installation.start()
   }
 
-  func head(_ body: [UInt8], to path: String? = nil, token: String? = submitter) -> String {
+  func head(_ body: [UInt8], to path: String? = nil, token: String? = reader) -> String {
     let authorization = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
     return "POST \(path ?? self.path) HTTP/1.1\r\nHost: localhost\r\n"
       + "Content-Type: application/json\r\n\(authorization)Content-Length: \(body.count)\r\n\r\n"
   }
 
   func submit(
-    _ body: [UInt8], token: String? = submitter, to path: String? = nil
+    _ body: [UInt8], token: String? = reader, to path: String? = nil
   ) throws -> Client.Answer {
     try #require(daemon.client().send(head(body, to: path, token: token), body))
   }

@@ -117,7 +117,10 @@ import Testing
 
   @Test func `a token that may only submit reads nothing`() throws {
     let served = try SubmittingDaemon("/v1/transactions")
-    #expect(try served.submit(try served.body(Sample.transaction(1))).status == 200)
+    let taken = try served.submit(
+      try served.body(Sample.transaction(1)), token: SubmittingDaemon.submitter)
+    #expect(taken.status == 200 && taken.json?["outcome"]?.string == "accepted")
+    #expect(taken.json?["entitlement"]?.kind == .null, "\(taken.text)")
     for path in ["/v1/entitlements/7000", "/v1/entitlements", "/v1/overview", "/metrics"] {
       let answer = try #require(served.daemon.client().get(path, token: SubmittingDaemon.submitter))
       #expect(answer.status == 403, "\(path)")
