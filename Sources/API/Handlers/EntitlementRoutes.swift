@@ -61,8 +61,30 @@ extension LedgerService {
         try read.response(reader, configuration, isShort: true) ?? answerLong()
       }
     }
-    if isWaiting(for: read, answer, through: sender) { return nil }
-    return answer()
+    let deadline = ReadBarrier.deadline
+    let checked = { @Sendable [self] in
+      guard read.minSeq > 0, !token.coversEverything else { return answer() }
+      return self.answer(.short, token, through: sender) { [self] reader throws(LedgerError) in
+        let app = try reader.journal.app(of: read.minSeq)
+        if token.covers(environment: app?.environment, bundleId: app?.bundleId) { return answer() }
+        // As for an event that is still to come: how many others have must not show.
+        return never(before: deadline, through: sender)
+      }
+    }
+    if isWaiting(for: read, until: deadline, checked, through: sender) { return nil }
+    return checked()
+  }
+
+  private static let behind = Problem.response(.unavailable("behind"))
+
+  /// Refuses a read when the longest wait is over.
+  ///
+  /// - Returns: the refusal if too many wait.
+  private func never(before deadline: Deadline, through sender: ResponseSender) -> HTTPResponse? {
+    let isWaiting = barrier.wait(forSeq: .max, until: deadline) { [self] _ in
+      sender.send(finished(Self.behind))
+    }
+    return isWaiting ? nil : Self.behind
   }
 
   /// Whether a read has to wait, and waits for it then: for the event that `min_seq` names, or for
@@ -70,7 +92,8 @@ extension LedgerService {
   ///
   /// - Returns: false if the read can be answered at once.
   private func isWaiting(
-    for read: LedgerRead, _ answer: @escaping @Sendable () -> HTTPResponse?,
+    for read: LedgerRead, until deadline: Deadline,
+    _ answer: @escaping @Sendable () -> HTTPResponse?,
     through sender: ResponseSender
   ) -> Bool {
     let (isFresh, seq) = (ledger.readsAreFresh, read.minSeq)
@@ -78,12 +101,12 @@ extension LedgerService {
     guard isFresh || seq > 0 && seq > ledger.foldedHead.seq else { return false }
     let proceed = { @Sendable [self] (isReached: Bool) in
       let refusal =
-        isReached ? answer() : finished(Problem.response(.unavailable("behind")))
+        isReached ? answer() : finished(Self.behind)
       if let refusal { sender.send(refusal) }
     }
     let barrier = barrier
     let waitForSeq = { @Sendable (isFresh: Bool) in
-      if !isFresh || !barrier.wait(forSeq: seq, proceed) { proceed(false) }
+      if !isFresh || !barrier.wait(forSeq: seq, until: deadline, proceed) { proceed(false) }
     }
     guard isFresh else {
       waitForSeq(true)

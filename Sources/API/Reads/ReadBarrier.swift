@@ -8,7 +8,7 @@ import Synchronization
 /// A read that waits holds no thread: it is a place in a list, which the writer's commits wake.
 final class ReadBarrier: Sendable {
   /// The longest wait, milliseconds; after it the answer is 503.
-  static let milliseconds: Int64 = 2_000
+  private static let milliseconds: Int64 = 2_000
   /// Reads that may wait.
   private static let capacity = 1_000
 
@@ -16,11 +16,11 @@ final class ReadBarrier: Sendable {
   private final class Waiter: Sendable {
     /// The event that it waits for; nil if it waits for something else.
     let seq: Int64?
-    let deadline = Deadline(milliseconds: ReadBarrier.milliseconds)
+    let deadline: Deadline
     private let proceed: Mutex<(@Sendable (Bool) -> Void)?>
 
-    init(_ seq: Int64?, _ proceed: @escaping @Sendable (Bool) -> Void) {
-      self.seq = seq
+    init(_ seq: Int64?, _ deadline: Deadline, _ proceed: @escaping @Sendable (Bool) -> Void) {
+      (self.seq, self.deadline) = (seq, deadline)
       self.proceed = Mutex(proceed)
     }
 
@@ -38,18 +38,23 @@ final class ReadBarrier: Sendable {
     ledger.onCommit { [thread] in thread.wake() }
   }
 
+  /// The end of the longest wait of a read that comes now.
+  static var deadline: Deadline { Deadline(milliseconds: milliseconds) }
+
   /// Calls a closure once the rows have the event at `seq`.
   ///
   /// - Returns: false if too many wait.
-  func wait(forSeq seq: Int64, _ proceed: @escaping @Sendable (Bool) -> Void) -> Bool {
-    add(Waiter(seq, proceed))
+  func wait(
+    forSeq seq: Int64, until deadline: Deadline, _ proceed: @escaping @Sendable (Bool) -> Void
+  ) -> Bool {
+    add(Waiter(seq, deadline, proceed))
   }
 
   /// Calls a closure once the rows have all that the shared journal has now.
   ///
   /// - Returns: false if too many wait.
   func waitUntilFresh(_ proceed: @escaping @Sendable (Bool) -> Void) -> Bool {
-    let waiter = Waiter(nil, proceed)
+    let waiter = Waiter(nil, Self.deadline, proceed)
     guard add(waiter) else { return false }
     ledger.refresh { waiter.finish($0) }
     return true

@@ -81,6 +81,20 @@ extension JournalReader {
       .first { $0.optionalInt(0) } ?? nil
   }
 
+  /// The app and environment of an event; nil if there is none of this seq.
+  ///
+  /// - Throws: what SQLite reports.
+  public func app(
+    of seq: Int64
+  ) throws(LedgerError) -> (environment: Environment, bundleId: String)? {
+    try connection.statement(
+      """
+      SELECT a.environment, a.bundle_id FROM event e JOIN stream s ON s.id = e.stream_id
+        JOIN app a ON a.id = s.app_id WHERE e.seq = ?
+      """
+    ).bind(1, seq).first { (Environment(rawValue: $0.text(0)), $0.text(1)) }
+  }
+
   /// When an event was received, milliseconds since 1970; nil if there is none of this seq.
   ///
   /// - Throws: what SQLite reports.

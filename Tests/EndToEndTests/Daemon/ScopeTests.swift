@@ -126,6 +126,32 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
+  /// Whether another app's event is there or still to come, the answer and its time are the same.
+  @Test func `min_seq tells a narrow token nothing about other apps`() throws {
+    let (installation, daemon) = try served()
+    let client = daemon.client()
+    let own = Sample.notification(7, otid: "7007", bundleId: "com.example.other")
+      .setting("data.appAppleId", .integer(987_654_321))
+    let seq = try #require(client.post(try installation.sign(own))?.json?["seq"]?.integer)
+    for path in ["/v1/entitlements/7007?", "/v1/entitlements?", "/v1/customers/7007?"] {
+      func ask(_ seq: Int64) throws -> (answer: Client.Answer, seconds: Double) {
+        let by = path.contains("customers") ? "by=original_transaction_id&" : ""
+        let start = Date()
+        let answer = try #require(
+          client.get("\(path)\(by)min_seq=\(seq)", token: Installation.otherAppsToken))
+        return (answer, Date().timeIntervalSince(start))
+      }
+      #expect(try ask(seq).answer.status == 200)
+      let (others, future) = (try ask(1), try ask(1_000_000))
+      for found in [others, future] {
+        #expect(found.answer.status == 503 && found.seconds > 1.9, "\(found)")
+      }
+      #expect(others.answer.body == future.answer.body)
+    }
+    #expect(client.get("/v1/entitlements/7000?min_seq=1")?.status == 200)
+    #expect(try daemon.stop().code == 0)
+  }
+
   /// A cursor of another token is refused like one that was never issued.
   @Test func `a cursor works only with its own token`() throws {
     let (installation, daemon) = try served()
