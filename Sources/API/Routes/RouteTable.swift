@@ -342,7 +342,7 @@ extension Route {
         "Drops quarantined notifications."),
       Route(
         .controlStatement, "POST", "/control/statement", .local,
-        "Journals a grant, or the end of one."),
+        "Journals a claim, a grant, or the end of one."),
       Route(.controlErase, "POST", "/control/erase", .local, "Forgets an account."),
       Route(.controlSink, "POST", "/control/sink", .local, "Does what a `sink` command asks."),
       Route(

@@ -24,7 +24,7 @@ public struct DecodedNotification: Sendable {
   /// The stream; nil if the notification is about no transaction.
   public let originalTransactionId: String?
   private let status: Int64?
-  private let transactions: [Transaction]
+  public let transactions: [Transaction]
   private let renewal: RenewalInfo?
   /// As in `FoldEvent`.
   private let receiptDate: Int64

@@ -1,4 +1,4 @@
-import AppStore
+public import AppStore
 public import Clients
 import Ledger
 public import Platform
@@ -44,13 +44,16 @@ public final class EvidenceImport {
   /// Asks for all ids but those that are done, and hands over what Apple answers.
   ///
   /// - Parameters:
+  ///   - accounts: those of the owner that have the purchase of an id.
   ///   - submit: journals any number of lines of NDJSON; returns what became of each.
+  ///   - claim: journals that an account has a purchase; returns whether that is new.
   ///   - observer: called with the ids that are done.
   /// - Returns: the report, also if it ended early.
   /// - Throws: what `submit` throws. What was handed over before is journaled.
   public func run<SinkError: Error>(
-    _ ids: [String], _ progress: ImportProgress,
-    submit: ([[UInt8]]) throws(SinkError) -> [Outcome], observer: (Int) -> Void
+    _ ids: [String], of accounts: [String: [String]] = [:], _ progress: ImportProgress,
+    submit: ([[UInt8]]) throws(SinkError) -> [Outcome],
+    claim: (StreamKey, _ account: String) throws(SinkError) -> Bool, observer: (Int) -> Void
   ) throws(SinkError) -> ImportReport {
     var report = ImportReport()
     (report.ids, report.doneBefore) = (ids.count, progress.done.count)
@@ -74,7 +77,15 @@ public final class EvidenceImport {
       guard free.count < workers.count else { break }
       let batch = answers.dequeueAll(within: 1_000) ?? []
       free += batch.map(\.worker)
-      try take(batch, ids, progress, &report, &failures, submit)
+      try take(batch, ids, progress, &report, &failures) {
+        (answer, id, report) throws(SinkError) in
+        if report.count(try submit(answer.lines(.import))) { report.complete += 1 }
+        for account in accounts[id] ?? [] {
+          for purchase in answer.purchases(of: id).sorted() where try claim(purchase, account) {
+            report.claims += 1
+          }
+        }
+      }
       observer(progress.done.count)
     }
     report.isCancelled = cancellation.isRequested
@@ -84,7 +95,8 @@ public final class EvidenceImport {
 
   private func take<SinkError: Error>(
     _ batch: [Answer], _ ids: [String], _ progress: ImportProgress, _ report: inout ImportReport,
-    _ failures: inout Int, _ submit: ([[UInt8]]) throws(SinkError) -> [Outcome]
+    _ failures: inout Int,
+    _ journal: (CustomerAnswer, String, inout ImportReport) throws(SinkError) -> Void
   ) throws(SinkError) {
     var done: [Int] = []
     for answer in batch {
@@ -94,7 +106,7 @@ public final class EvidenceImport {
         done.append(answer.index)
       case .success(let customer?):
         report.found[customer.environment.rawValue, default: 0] += 1
-        if report.count(try submit(customer.lines(.import))) { report.complete += 1 }
+        try journal(customer, ids[answer.index], &report)
         done.append(answer.index)
         failures = 0
       case .failure(let error) where error.code == .stopped: continue

@@ -1,8 +1,12 @@
+import Store
+
 /// Reads ids from a text: one a line, or a column of comma-separated values (RFC 4180).
 public struct IdentifierFile: Sendable {
   /// Without repetitions, in the order of the file.
   public private(set) var ids: [String] = []
-  /// Numbers of lines that have no id.
+  /// The owner's accounts that have a purchase, by its id, in the order of the file.
+  public private(set) var accounts: [String: [String]] = [:]
+  /// Numbers of lines that have no id, or an account that cannot be one.
   public private(set) var invalid: [Int] = []
 
   /// The column of ids.
@@ -20,26 +24,45 @@ public struct IdentifierFile: Sendable {
     case noColumn
   }
 
+  /// - Parameter accountColumn: the column of the owner's accounts; nil if there is none.
   /// - Throws: `Fault.noColumn`.
-  public init(_ text: String, _ column: Column) throws(Fault) {
+  public init(_ text: String, _ column: Column, accountColumn: Column? = nil) throws(Fault) {
     var seen: Set<String> = []
-    var index: Int?
-    if case .number(let number) = column { index = number - 1 }
-    for (number, line) in text.split(whereSeparator: \.isNewline).enumerated() {
+    let lines = text.split(whereSeparator: \.isNewline)
+    let heading = lines.first.map(Self.fields) ?? []
+    let index = try Self.index(of: column, heading)
+    let accountIndex = try accountColumn.flatMap { (column) throws(Fault) in
+      try Self.index(of: column, heading)
+    }
+    var hasHeading = false
+    for case .name? in [column, accountColumn] { hasHeading = true }
+    for (number, line) in lines.enumerated() where number > 0 || !hasHeading {
       let fields = Self.fields(line)
-      if number == 0, case .name(let name) = column {
-        guard let found = fields.firstIndex(of: name) else { throw .noColumn }
-        index = found
-        continue
-      }
       let field = index.map { $0 < fields.count ? fields[$0] : "" } ?? String(line)
       let id = field.filter { !$0.isWhitespace }
       if Self.isIdentifier(id) {
         if seen.insert(id).inserted { ids.append(id) }
+        let account = accountIndex.map { $0 < fields.count ? fields[$0] : "" } ?? ""
+        guard !account.isEmpty else { continue }
+        guard CustomerName.isValid(account) else {
+          invalid.append(number + 1)
+          continue
+        }
+        if accounts[id]?.contains(account) != true { accounts[id, default: []].append(account) }
       } else if number > 0 || id.contains(where: \.isNumber) {
         // The first line may be a heading.
         invalid.append(number + 1)
       }
+    }
+  }
+
+  private static func index(of column: Column, _ heading: [String]) throws(Fault) -> Int? {
+    switch column {
+    case .line: return nil
+    case .number(let number): return number - 1
+    case .name(let name):
+      guard let found = heading.firstIndex(of: name) else { throw .noColumn }
+      return found
     }
   }
 

@@ -10,11 +10,12 @@ public final class ImportProgress {
   private let path: String
   private static let mostBytes = 1 << 28
 
-  /// Reads the progress of an import of the same ids, if there is one.
+  /// Reads the progress of an import of the same file, if there is one.
   ///
   /// - Throws: `LedgerError.system` if the file cannot be read.
-  public init(_ folder: DataFolder, _ ids: [String]) throws(LedgerError) {
-    let digest = SHA256.hash(Array(ids.joined(separator: "\n").utf8))
+  public init(_ folder: DataFolder, _ file: IdentifierFile) throws(LedgerError) {
+    let words = file.ids.map { ([$0] + (file.accounts[$0] ?? [])).joined(separator: ",") }
+    let digest = SHA256.hash(Array(words.joined(separator: "\n").utf8))
     path = folder.path + "/import-\(Hexadecimal.encode(Array(digest.prefix(8)))).progress"
     guard try DurableFile.size(path) != nil else { return }
     let text = String(

@@ -20,6 +20,8 @@ public struct ImportReport: Sendable {
   public internal(set) var complete = 0
   public internal(set) var journaled = 0
   public internal(set) var confirmed = 0
+  /// Purchases that accounts of the owner have, which was not known.
+  public internal(set) var claims = 0
   /// By code.
   public internal(set) var refused: [String: Int] = [:]
   /// Customers that the journal can answer for, at the end.
@@ -66,7 +68,8 @@ public struct ImportReport: Sendable {
       ("done_before", .integer(Int64(doneBefore))), ("found", counts(found)),
       ("unknown", list(unknown)), ("failed", list(failed)),
       ("complete", .integer(Int64(complete))), ("journaled", .integer(Int64(journaled))),
-      ("confirmed", .integer(Int64(confirmed))), ("refused", counts(refused)),
+      ("confirmed", .integer(Int64(confirmed))), ("claims", .integer(Int64(claims))),
+      ("refused", counts(refused)),
       ("invalid_lines", .array(invalid.prefix(Self.mostListed).map { .integer(Int64($0)) })),
       ("customers", .integer(customers)),
     ])

@@ -28,9 +28,9 @@ public struct NewStatement: Sendable {
   }
 }
 
-/// As a command hands a grant, or its end, to the daemon.
+/// As a command hands a claim, a grant, or its end, to the daemon.
 extension NewStatement {
-  /// Claims have no form: no command makes them.
+  /// Releases have no form: no command makes them.
   public var json: JSONValue {
     var members: [(String, JSONValue)] = [
       ("kind", .string(customer.kind.rawValue)), ("name", .string(customer.name)),
@@ -44,7 +44,8 @@ extension NewStatement {
         ("reason", .optional(reason)),
       ]
     case .revocation(let id): members.append(("grant", .string(id)))
-    case .claim, .release: break
+    case .claim(let id): members.append(("originalTransactionId", .string(id)))
+    case .release: break
     }
     return .object(members)
   }
@@ -59,6 +60,8 @@ extension NewStatement {
     let content: OwnerStatement.Content
     if let id = root["grant"]?.string {
       content = .revocation(of: id)
+    } else if let id = root["originalTransactionId"]?.string {
+      content = .claim(originalTransactionId: id)
     } else if let entitlement = root["entitlement"]?.string {
       content = .grant(
         entitlement: entitlement, until: root["until"]?.integer, reason: root["reason"]?.string)

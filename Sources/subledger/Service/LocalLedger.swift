@@ -91,6 +91,22 @@ final class LocalLedger {
   }
 }
 
+extension LocalLedger {
+  /// Journals a statement of the owner.
+  ///
+  /// - Returns: whether it is new.
+  /// - Throws: `LedgerError.findings` if there is no such grant, `.unavailable` if it could not be
+  ///   journaled.
+  func say(_ statement: NewStatement) throws(LedgerError) -> Bool {
+    let answer = try post("/control/statement", statement.json.bytes)
+    guard answer.status != 404 else { throw .findings("this customer has no grant of this id") }
+    guard answer.status == 200, let outcome = answer.body["outcome"]?.string else {
+      throw .unavailable("the journal could not be written; try again")
+    }
+    return outcome == "accepted"
+  }
+}
+
 // MARK: Lines of NDJSON
 
 extension LocalLedger: RecoverySink {

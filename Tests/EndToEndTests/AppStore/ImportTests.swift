@@ -108,6 +108,32 @@ import Testing
     #expect(try played.fill("/nowhere").code == 3)
   }
 
+  @Test(arguments: [true, false]) func `a column of accounts says whose each purchase is`(
+    besideDaemon: Bool
+  ) throws {
+    let played = try Played(customers: 4, days: 60, seed: 9)
+    let installation = played.store.installation
+    let ids = played.ids
+    let list = try played.write(
+      "id,user\n\(ids[0]),\"user, 1\"\n\(ids[1]),user-2\n\(ids[0]),user-2\n\(ids[2]),\n")
+    let daemon = besideDaemon ? try installation.start() : nil
+    let arguments = ["--column", "id", "--account-column"]
+    let filled = try played.fill(list, arguments[0], arguments[1], arguments[2], "user", "--json")
+    #expect(filled.code == 0, "\(filled)")
+    #expect(try filled.lines().last?["claims"]?.integer == 3)
+    for (account, expected) in [("user, 1", [ids[0]]), ("user-2", [ids[0], ids[1]])] {
+      let shown = try installation.run("customer", account, "--by", "account", "--json").lines()
+      let rows = ["subscriptions", "purchases"].flatMap { shown.first?[$0]?.elements ?? [] }
+      let found = rows.compactMap { $0["original_transaction_id"]?.string }
+      #expect(found.sorted() == expected.sorted(), "\(account)")
+    }
+    let again = try played.fill(list, arguments[0], arguments[1], arguments[2], "2", "--json")
+    #expect(try again.lines().last?["claims"]?.integer == 0, "\(again)")
+    #expect(try played.fill(list, "--account-column", "user").code == 2)
+    try daemon?.stop()
+    #expect(try installation.verify().code == 0)
+  }
+
   @Test func `an import beside the daemon is handed over to it`() throws {
     let played = try Played(customers: 10, days: 60, seed: 8)
     let list = try played.write(played.ids.joined(separator: "\n"))

@@ -1,3 +1,4 @@
+import AppStore
 import Ledger
 import Platform
 import Recovery
@@ -8,6 +9,8 @@ enum ImportCommand {
   static let flags: [Command.Flag] = [
     .init(
       "--column", "C", "the file is CSV, with the ids in this column: a number, or its heading"),
+    .init(
+      "--account-column", "C", "your own id of the user, in this column: the purchase becomes his"),
     .init("--app", "ID", "ask only about the app with this bundle id"),
     .init("--environment", "E", "ask only in Production or Sandbox; both by default"), .json,
   ]
@@ -29,13 +32,21 @@ enum ImportCommand {
     defer { ledger.stop() }
     let progress = try mapError(
       { (error: LedgerError) in LedgerError.unavailable(error.detail) },
-      try ImportProgress(folder, file.ids))
+      try ImportProgress(folder, file))
     if !progress.done.isEmpty {
       Terminal.error("subledger import: \(CountText.of(progress.done.count, "ids")) done already")
     }
     let reporter = ProgressReporter("import", counting: "ids")
     var report = try EvidenceImport(accounts, version: Subledger.version, cancellation).run(
-      file.ids, progress, submit: { (lines) throws(LedgerError) in try ledger.journal(lines) }
+      file.ids, of: file.accounts, progress,
+      submit: { (lines) throws(LedgerError) in try ledger.journal(lines) },
+      claim: { (purchase, account) throws(LedgerError) in
+        try ledger.say(
+          NewStatement(
+            .claim(originalTransactionId: purchase.originalTransactionId),
+            of: CustomerName(.account, account), environment: purchase.environment,
+            bundleId: purchase.bundleId, token: "import", receivedAt: Clock.now()))
+      }
     ) { reporter.show(Int64($0), of: Int64(file.ids.count)) }
     ledger.waitForProjection(cancellation)
     report.invalid = file.invalid
@@ -50,15 +61,21 @@ enum ImportCommand {
     let bytes = try mapError(
       { (error: LedgerError) in LedgerError.unavailable(error.detail) },
       try DurableFile.read(path, limit: mostBytes))
-    let column: IdentifierFile.Column =
-      switch arguments["--column"] {
-      case nil: .line
-      case let text?: Int(text).flatMap { $0 > 0 ? .number($0) : nil } ?? .name(text)
-      }
+    func column(_ flag: String) -> IdentifierFile.Column? {
+      arguments[flag].map { Int($0).flatMap { $0 > 0 ? .number($0) : nil } ?? .name($0) }
+    }
+    guard arguments["--account-column"] == nil || arguments["--column"] != nil else {
+      throw .usage("--account-column goes with --column, which says where the ids are")
+    }
+    let names = ["--column", "--account-column"].compactMap { arguments[$0] }
+      .map { "'\($0)'" }.joined(separator: " and ")
     let file = try mapError(
       { (_: IdentifierFile.Fault) in
-        LedgerError.usage("the first line has no column '\(arguments["--column"] ?? "")'")
-      }, try IdentifierFile(String(decoding: bytes, as: UTF8.self), column))
+        LedgerError.usage("the first line has no column \(names)")
+      },
+      try IdentifierFile(
+        String(decoding: bytes, as: UTF8.self), column("--column") ?? .line,
+        accountColumn: column("--account-column")))
     guard !file.ids.isEmpty else {
       throw .usage(
         "the file has no transaction ids"
@@ -90,7 +107,12 @@ enum ImportCommand {
       "nothing new         \(CountText.of(report.complete, "customers"))",
       "journaled           \(CountText.of(report.journaled, "events")), "
         + "\(report.confirmed) confirmed what is known",
-      "the journal answers for \(CountText.of(report.customers, "customers"))",
+    ]
+    if report.claims > 0 {
+      lines.append("now of accounts     \(CountText.of(report.claims, "purchases"))")
+    }
+    lines += [
+      "the journal answers for \(CountText.of(report.customers, "customers"))"
     ]
     func add(_ name: String, _ values: [String]) {
       guard !values.isEmpty else { return }

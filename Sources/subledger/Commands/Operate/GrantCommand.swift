@@ -34,15 +34,12 @@ enum GrantCommand {
     let folder = try arguments.journalFolder()
     let ledger = try LocalLedger(folder, configuration)
     defer { ledger.stop() }
-    let answer = try ledger.post("/control/statement", statement.json.bytes)
-    guard answer.status != 404 else { throw .findings("this customer has no grant of this id") }
-    guard answer.status == 200, let outcome = answer.body["outcome"]?.string else {
-      throw .unavailable("the journal could not be written; try again")
-    }
+    let isNew = try ledger.say(statement)
+    let outcome = isNew ? "accepted" : "duplicate"
     let grant = try grant(statement, folder)
     Terminal.print(
       .object([("outcome", .string(outcome)), ("grant", .optional(grant))]),
-      or: words(statement.content, outcome) + (grant.map { "; its id is \($0)" } ?? ""), arguments)
+      or: words(statement.content, isNew) + (grant.map { "; its id is \($0)" } ?? ""), arguments)
     return .good
   }
 
@@ -89,11 +86,11 @@ enum GrantCommand {
     return .grant(entitlement: entitlement, until: until, reason: arguments["--reason"])
   }
 
-  private static func words(_ content: OwnerStatement.Content, _ outcome: String) -> String {
+  private static func words(_ content: OwnerStatement.Content, _ isNew: Bool) -> String {
     switch content {
     case .grant(let entitlement, let until, _):
       "\(entitlement) is granted" + (until.map { " until \(Timestamp.text($0))" } ?? "")
-    default: outcome == "accepted" ? "the grant has ended" : "the grant had ended before"
+    default: isNew ? "the grant has ended" : "the grant had ended before"
     }
   }
 }
