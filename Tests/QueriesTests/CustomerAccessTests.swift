@@ -23,6 +23,31 @@ import Testing
         == "paid pro.m 1000 until 25-02-01, renews; no from 25-02-01")
   }
 
+  @Test func `a name that is not active says why`() throws {
+    var ledger = try CustomerLedger(Self.pro)
+    try ledger.send(
+      "ONE_TIME_CHARGE", "25-01-01", "4000 student.m 25-01-01 bought of 4000 non-consumable")
+    #expect(try ledger.reason("pro", now: "25-01-02") == "unmapped student.m 4000")
+    try ledger.send(
+      "ONE_TIME_CHARGE", "25-01-01", "6000 coins 25-01-01 bought of 6000 consumable 3")
+    try ledger.send(
+      "SUBSCRIBED", "25-01-01", "1000 pro.m 25-01-01→25-02-01 bought",
+      renewal: "renews pro.m 25-02-01")
+    #expect(try ledger.reason("pro", now: "25-01-20") == nil)
+    #expect(try ledger.reason("pro", now: "25-02-02") == "ended pro.m 1000 25-02-01")
+    try ledger.send(
+      "DID_FAIL_TO_RENEW", "25-02-01T10:01", "1000 pro.m 25-01-01→25-02-01 bought",
+      renewal: "renews pro.m 25-02-01 retrying", status: 3)
+    #expect(try ledger.reason("pro", now: "25-02-02") == "billing_retry pro.m 1000 25-02-01")
+    try ledger.send(
+      "REFUND", "25-02-03", "1000 pro.m 25-01-01→25-02-01 bought refunded 25-01-25",
+      renewal: "ends pro.m 25-02-01", status: 5)
+    #expect(try ledger.reason("pro", now: "25-02-04") == "refunded pro.m 1000 25-01-25")
+    #expect(try ledger.reason("basic", now: "25-02-04") == "unmapped student.m 4000")
+    ledger.catalog.add("student", NamedEntitlement(products: ["student.*"]), for: nil)
+    #expect(try ledger.reason("basic", now: "25-02-04") == "never_bought")
+  }
+
   @Test func `a cancelled subscription does not renew, nor one that changes to other products`()
     throws
   {

@@ -60,6 +60,17 @@ struct CustomerLedger {
     return answers.first { $0.name == name }.map { Self.text($0.answer) } ?? "not answered"
   }
 
+  /// Why an entitlement is not active, as `ended pro.m 1000 25-02-01`.
+  func reason(_ name: String, now: String) throws -> String? {
+    let absence = try customer(now: now).entitlements.first { $0.name == name }?.answer.absence
+    return absence.map { absence in
+      ([
+        absence.reason.rawValue, absence.productId, absence.key?.originalTransactionId,
+        absence.endedAt.map { ScenarioSyntax.text($0) },
+      ] as [String?]).compactMap { $0 }.joined(separator: " ")
+    }
+  }
+
   static func text(_ answer: NamedAnswer) -> String {
     var text = "no"
     if let access = answer.access {

@@ -51,6 +51,10 @@ import Testing
       try ledger.customer(now: "25-01-20", environment: .sandbox),
       try ledger.customer(now: "25-01-20", bundleId: "com.example.none"),
     ]
+    #expect(
+      unknown.map { $0.entitlements[0].answer.absence?.reason } == [
+        .unknown, .unknown, .unknown, .otherEnvironment, .otherApp,
+      ])
     for customer in unknown {
       #expect(!customer.isKnown && customer.entitlements.map(\.name) == ["ads", "pro"])
       #expect(customer.entitlements.allSatisfy { $0.answer.access == nil && $0.answer.next == nil })
@@ -72,10 +76,10 @@ import Testing
     #expect(
       json["entitlements"] == """
         {"ads":{"active":true,"expires_at":null,"will_renew":false,"basis":"one_time",\
-        "product_id":"lifetime","original_transaction_id":"4000","next":null},\
+        "product_id":"lifetime","original_transaction_id":"4000","next":null,"reason":null,"ended_at":null},\
         "pro":{"active":true,"expires_at":1767693600000,"will_renew":true,"basis":"paid",\
         "product_id":"pro.y","original_transaction_id":"7000",\
-        "next":{"at":1767693600000,"active":false}}}
+        "next":{"at":1767693600000,"active":false},"reason":null,"ended_at":null}}
         """)
     #expect(json["subscriptions"]?.contains("\"original_transaction_id\":\"1000\"") == true)
     #expect(json["purchases"]?.contains("\"original_transaction_id\":\"4000\"") == true)

@@ -71,6 +71,43 @@ public struct NamedAnswer: Sendable, Equatable {
     fileprivate let isReplaced: Bool
   }
 
+  /// Why there is no access.
+  public struct Absence: Sendable, Equatable {
+    public enum Reason: String, Sendable, CaseIterable {
+      /// Nothing that gives it was bought or granted.
+      case neverBought = "never_bought"
+      /// What was paid for, or granted, has ended.
+      case ended
+      /// It was refunded, or taken from who had not paid for it.
+      case refunded
+      /// A charge failed, and Apple goes on trying.
+      case billingRetry = "billing_retry"
+      /// The customer has a product that gives no entitlement at all: the configuration lacks it.
+      case unmapped
+      /// The id is known in the other environment alone.
+      case otherEnvironment = "other_environment"
+      /// The id is known in other apps than the one that was asked about.
+      case otherApp = "other_app"
+      /// Nothing is known of the customer, which is not a no.
+      case unknown
+    }
+
+    public let reason: Reason
+    /// When it ended, milliseconds since 1970; nil if nothing has.
+    public private(set) var endedAt: Int64?
+    /// The product that gave it, or that gives nothing; nil if there is none.
+    public private(set) var productId: String?
+    /// Of the row that the product is in.
+    public private(set) var key: StreamKey?
+
+    public init(_ reason: Reason) { self.reason = reason }
+
+    fileprivate init(_ reason: Reason, endedAt: Int64?, _ productId: String?, _ key: StreamKey?) {
+      self.init(reason)
+      (self.endedAt, self.productId, self.key) = (endedAt, productId, key)
+    }
+  }
+
   /// What the passing of time will change.
   public struct Change: Sendable, Equatable {
     /// Milliseconds since 1970.
@@ -80,6 +117,8 @@ public struct NamedAnswer: Sendable, Equatable {
 
   /// Nil while the entitlement is not active.
   public let access: Access?
+  /// Why it is not active; nil while it is.
+  public package(set) var absence: Absence?
   /// Nil if time alone will not change whether it is active.
   public let next: Change?
 }
@@ -126,7 +165,32 @@ extension EntitlementCatalog {
     }
     if access?.basis != .leeway { access?.willRenew = willRenew }
     return NamedAnswer(
-      access: access, next: Self.next(sources, grants, isActive: access != nil, after: time))
+      access: access,
+      absence: access == nil ? absence(sources, streams, grants, at: time, durations) : nil,
+      next: Self.next(sources, grants, isActive: access != nil, after: time))
+  }
+
+  /// Why nothing gives access: of what ended, the last; else a product that gives no entitlement.
+  private func absence(
+    _ sources: [AccessSource], _ streams: [CustomerStream], _ grants: [GrantedAccess],
+    at time: Int64, _ durations: [String: Int64]
+  ) -> NamedAnswer.Absence {
+    let granted = grants.compactMap { grant in
+      grant.until.map { NamedAnswer.Absence(.ended, endedAt: $0, nil, nil) }
+    }
+    let ended = (sources.compactMap { $0.absence(at: time) } + granted)
+      .max { ($0.endedAt ?? .min) < ($1.endedAt ?? .min) }
+    if let ended { return ended }
+    for stream in streams {
+      guard let current = stream.row.current(at: time, durations: durations), current.givesAccess,
+        let product = stream.row.spans[current.span].productId,
+        !names(in: [stream.key.bundleId]).contains(where: { name in
+          entitlement(name, in: stream.key.bundleId)?.isGiven(by: product) == true
+        })
+      else { continue }
+      return .init(.unmapped, endedAt: nil, product, stream.key)
+    }
+    return .init(.neverBought)
   }
 
   /// The first time after one at which whether there is access changes.
@@ -197,6 +261,23 @@ private struct AccessSource {
     return NamedAnswer.Access(
       basis: basis, expiresAt: end, willRenew: willRenew(in: span) && !isReplaced,
       productId: span.productId, key: stream.key, isReplaced: isReplaced)
+  }
+
+  /// How the access that the stream gave has ended; nil if its product never gave the entitlement.
+  func absence(at time: Int64) -> NamedAnswer.Absence? {
+    guard let current = row.current(at: time, durations: durations), isGiven(in: current.span),
+      !current.givesAccess
+    else { return nil }
+    let span = row.spans[current.span]
+    let end = row.lastingEnd(durations) ?? span.expiresAt
+    switch current.status {
+    case .revoked:
+      return .init(.refunded, endedAt: row.revokedAt, span.productId, stream.key)
+    case .billingRetry: return .init(.billingRetry, endedAt: end, span.productId, stream.key)
+    case .expired: return .init(.ended, endedAt: end, span.productId, stream.key)
+    // A consumable, or what is paid ahead.
+    case .active, .gracePeriod: return nil
+    }
   }
 
   /// Calls `body` with the times at which the stream's answer may change, in no order.

@@ -87,11 +87,24 @@ extension NamedAnswer {
         "basis",
         .oneOf(Basis.allCases.map(\.rawValue), "Why it is active; null if it is not.")
       ) { $0.access?.basis.rawValue },
-      JSONMember("product_id", .text("The product that gives it.")) { $0.access?.productId },
-      JSONMember("original_transaction_id", .text("The row that gives it.")) {
-        $0.access?.key?.originalTransactionId
+      JSONMember(
+        "product_id",
+        .text("The product that gives it; while it is not active, the one that `reason` is about.")
+      ) { $0.access?.productId ?? $0.absence?.productId },
+      JSONMember("original_transaction_id", .text("The row with that product.")) {
+        ($0.access?.key ?? $0.absence?.key)?.originalTransactionId
       },
       JSONMember("next", change) { $0.next },
+      JSONMember(
+        "reason",
+        .oneOf(
+          Absence.Reason.allCases.map(\.rawValue),
+          "Why it is not active; null if it is. unmapped: the configuration gives nothing for the "
+            + "product that the customer has.")
+      ) { $0.absence?.reason.rawValue },
+      JSONMember("ended_at", .time("When access ended; null if it is active, or never was.")) {
+        $0.absence?.endedAt
+      },
     ])
 
   private static let change = JSONObject<Change>([

@@ -97,14 +97,41 @@ extension LedgerReader {
     }
     documents.sort { $0.key < $1.key }
     let granted = try granted(asked, question)
+    let isKnown = !documents.isEmpty || !granted.isEmpty
+    let elsewhere = isKnown ? nil : NamedAnswer.Absence(try whereElse(asked, question, spans))
     return CustomerDocument(
       asked,
       entitlements: asked.names.map { name in
-        (
-          name,
-          asked.catalog.answer(name, streams, granted, at: question.time, durations: durations)
-        )
-      }, documents, isKnown: !documents.isEmpty || !granted.isEmpty, hasMore: hasMore, question)
+        var answer = asked.catalog.answer(
+          name, streams, granted, at: question.time, durations: durations)
+        if let elsewhere { answer.absence = elsewhere }
+        return (name, answer)
+      }, documents, isKnown: isKnown, hasMore: hasMore, question)
+  }
+
+  /// Where an id is known that is not known where it was asked about.
+  private func whereElse(
+    _ asked: CustomerQuestion, _ question: Question, _ spans: WantedSpans
+  ) throws(LedgerError) -> NamedAnswer.Absence.Reason {
+    func isKnown(_ asked: CustomerQuestion) throws(LedgerError) -> Bool {
+      do throws(LedgerError) {
+        guard try streams(of: asked, question, spans).found.isEmpty else { return true }
+        return try !granted(asked, question).isEmpty
+      } catch {
+        guard error.code == .ambiguous else { throw error }
+        return true
+      }
+    }
+    var other = asked
+    if asked.bundleId != nil {
+      other.bundleId = nil
+      if try isKnown(other) { return .otherApp }
+    }
+    for environment in Environment.all where environment != asked.environment {
+      other.environment = environment
+      if try isKnown(other) { return .otherEnvironment }
+    }
+    return .unknown
   }
 
   /// What the owner granted of what may be shown.

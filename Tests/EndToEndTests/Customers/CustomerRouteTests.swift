@@ -60,8 +60,24 @@ import Testing
     // Long after the end nothing is active, and the customer is known.
     let now = try #require(client.get("/v1/customers/\(Self.alice)")?.json)
     #expect(now["known"]?.boolean == true)
-    #expect(now["entitlements"]?["pro"]?["active"]?.boolean == false)
+    let ended = now["entitlements"]?["pro"]
+    #expect(ended?["active"]?.boolean == false && ended?["reason"]?.string == "ended")
+    #expect(ended?["product_id"]?.string == "pro.monthly")
+    #expect(ended?["ended_at"]?.integer == now["subscriptions"]?.elements[0]["expires_at"]?.integer)
+    let shown = try installation.run("customer", Self.alice)
+    #expect(shown.output.contains(/pro +no: ended 20\S+Z \(pro\.monthly\)/), "\(shown)")
     #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `a product that is mapped to nothing is named`() throws {
+    let (installation, daemon) = try served()
+    try daemon.stop()
+    try installation.configure(with: [
+      ("entitlements", .object([("team", products("team.*"))]))
+    ])
+    let shown = try installation.run(
+      "customer", Self.alice, "--as-of", "2026-01-10T00:00:00Z")
+    #expect(shown.output.contains("no: pro.monthly gives none of these"), "\(shown)")
   }
 
   @Test func `an unknown customer is told from one without access`() throws {

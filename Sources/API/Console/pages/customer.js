@@ -119,9 +119,23 @@ export function entitlements(found, title = "Entitlements") {
   const all = Object.entries(found.entitlements);
   return card(title, null, all.length ? h("ul", { class: "rows", id: "entitlements" },
     all.map(([name, it]) => h("li", {}, h("b", {}, name),
+/// Why an entitlement is not active.
+function why(it, found) {
+  const other = found.environment === "Production" ? "Sandbox" : "Production";
+  return {
+    never_bought: "nothing that gives it was bought", unknown: "nothing is known",
+    ended: ["ended ", time(it.ended_at)], refunded: ["refunded ", time(it.ended_at)],
+    billing_retry: ["Apple cannot charge the customer; paid until ", time(it.ended_at)],
+    unmapped: `${it.product_id} gives none of these`, other_app: "known in another app alone",
+    other_environment: ["known in ", link(address("customer", [found.by, found.id],
+      { environment: other }), other), " alone"],
+  }[it.reason] ?? it.reason ?? "";
+}
+
       it.active ? pill("green", "Active") : pill("gray", "Not active"),
-      h("span", { class: "soft" }, it.active ? until(it) : ""),
-      it.original_transaction_id ? h("span", { class: "small end" }, "by ", h("a", {
+      h("span", { class: "soft" }, it.active ? until(it) : why(it, found)),
+      it.original_transaction_id ? h("span", { class: "small end" }, it.active ? "by " : "",
+        h("a", {
         href: subscriptionAddress({ ...it, environment: found.environment,
           bundle_id: bundle(found, it) }) }, it.product_id ?? it.original_transaction_id))
         : null))) : empty("The configuration names no entitlement",
@@ -135,7 +149,9 @@ const bundle = (found, it) => [...found.subscriptions, ...found.purchases].find(
 
 function until(it) {
   const basis = bases[it.basis] ?? it.basis;
-  const end = it.expires_at ? [it.will_renew ? " renews " : " until ", time(it.expires_at)]
+  // A grace period ends at a time of its own: Apple tries to charge before, and not at it.
+  const end = it.expires_at ? [it.will_renew && it.basis !== "grace" ? " renews " : " until ",
+    time(it.expires_at)]
     : ", without end";
   const next = it.next && it.next.at !== it.expires_at ? [it.next.active ? "; active from "
     : "; by time alone not active from ", time(it.next.at)] : null;

@@ -42,7 +42,8 @@ enum CustomerCommand {
   /// A line for each entitlement, then one for each row.
   private static func text(_ customer: CustomerDocument) -> String {
     guard customer.isKnown else {
-      return "nothing is known under this id in \(customer.environment)"
+      let elsewhere = customer.entitlements.first.map { "; " + words($0.answer) } ?? ""
+      return "nothing is known under this id in \(customer.environment)\(elsewhere)"
     }
     var lines = customer.entitlements.map { name, answer in
       name.padded(to: 26) + words(answer)
@@ -61,8 +62,29 @@ enum CustomerCommand {
     return lines.joined(separator: "\n")
   }
 
+  /// Why there is no access.
+  private static func words(_ absence: NamedAnswer.Absence) -> String {
+    let product = absence.productId.map { " (\(VisibleText.of($0)))" } ?? ""
+    let time = absence.endedAt.map { " \(Timestamp.text($0))" } ?? ""
+    switch absence.reason {
+    case .neverBought: return "no: nothing that gives it was bought"
+    case .ended: return "no: ended\(time)\(product)"
+    case .refunded: return "no: refunded\(time)\(product)"
+    case .billingRetry:
+      return "no: Apple cannot charge the customer; paid until\(time)\(product)"
+    case .unmapped:
+      return
+        "no: \(VisibleText.of(absence.productId ?? "–")) gives none of these; see entitlements "
+        + "in the configuration"
+    case .otherEnvironment: return "it is known in the other environment: --environment says which"
+    case .otherApp: return "it is known in another app: --bundle-id says which"
+    case .unknown: return "that is not a no: Apple may not have told of the customer yet"
+    }
+  }
+
   private static func words(_ answer: NamedAnswer) -> String {
     var text = "no"
+    if let absence = answer.absence { text = words(absence) }
     if let access = answer.access {
       text =
         "yes (\(access.basis.rawValue))"
