@@ -335,6 +335,7 @@ import Testing
     price_increase commitment_period commitment_periods commitment_ends_at_ms commitment_auto_renew
     succeeded_by event_count last_event_seq last_notification_uuid last_notification_type
     last_subtype last_signed_date_ms anomaly storefront billing_plan
+    revocation_percentage
     """
 
   private static let span = """

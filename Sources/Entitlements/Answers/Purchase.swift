@@ -44,6 +44,8 @@ public struct Purchase: Sendable, Equatable {
   public var storefront: String?
   /// Apple's billingPlanType.
   public var billingPlan: String?
+  /// The refunded share of the price in thousandths of a percent.
+  public var revocationPercentage: Int64?
 
   public init(
     transactionId: String, productType: String?, ownership: String?, subscriptionGroupId: String?,
@@ -75,6 +77,7 @@ public struct Purchase: Sendable, Equatable {
     commitment = held.transaction.commitment
     storefront = held.transaction.storefront
     billingPlan = held.transaction.billingPlanType
+    revocationPercentage = held.transaction.revocationPercentage
   }
 }
 
@@ -105,6 +108,7 @@ extension Purchase {
     visitCommitment(&visitor)
     visitor.text("storefront", &storefront)
     visitor.text("billing_plan", &billingPlan)
+    visitor.integer("revocation_percentage", &revocationPercentage)
   }
 
   private mutating func visitOffer(_ visitor: inout some PurchaseVisitor) {

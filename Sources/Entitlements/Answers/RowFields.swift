@@ -286,5 +286,10 @@ extension RowField {
     RowField(
       "billing_plan", .text, mirrorLayout: 2, "Apple's billingPlanType, such as MONTHLY."
     ) { .of($0.entitlement.purchase?.billingPlan) },
+    RowField(
+      "revocation_percentage", .integer, mirrorLayout: 2,
+      "The share of the price that a refund gave back, in thousandths of a percent: 40000 is 40 %; "
+        + "null if Apple does not say it."
+    ) { .of($0.entitlement.purchase?.revocationPercentage) },
   ]
 }

@@ -40,7 +40,7 @@ public struct HistoryEntry: Sendable {
 
   /// What happened, in plain English; for an unknown type, type and subtype as Apple wrote them.
   public var description: String {
-    Self.description(of: event, replaced ?? revocation)
+    Self.description(of: event, replaced ?? refunded ?? revocation)
       + (hasUnreadTransaction ? "; its transaction cannot be read and was not folded" : "")
   }
 
@@ -59,6 +59,19 @@ public struct HistoryEntry: Sendable {
     guard ["REFUND", "REVOKE", "CANCEL"].contains(event.notificationType) else { return nil }
     return replacement.map { "replaced by \(VisibleText.of($0.originalTransactionId))" }
   }
+
+  /// How much a refund gave back, where that is not all.
+  private var refunded: String? {
+    guard event.notificationType == "REFUND", let share = transaction?.revocationPercentage,
+      share != Self.whole
+    else { return nil }
+    let (percent, rest) = share.quotientAndRemainder(dividingBy: 1000)
+    let decimals = rest == 0 ? "" : "." + String(rest.magnitude + 1000).dropFirst()
+    return "refunded, \(percent)\(decimals) % of the price"
+  }
+
+  /// 100 % in thousandths of a percent.
+  private static let whole: Int64 = 100_000
 
   /// What a REVOKE ended, which its type alone does not say; nil if Apple does not say it.
   private var revocation: String? {

@@ -315,6 +315,24 @@ public final class ProjectionReader {
       .all(stream)
   }
 
+  /// Up to 100 rows that a transaction id belongs to, by their keys: of each transaction that
+  /// covers a time.
+  ///
+  /// - Throws: what SQLite reports.
+  public func keys(ofTransaction id: String) throws(LedgerError) -> [StreamKey] {
+    try connection.statement(
+      """
+      SELECT DISTINCT a.environment, a.bundle_id, e.original_transaction_id
+      FROM entitlement_span s JOIN entitlement e ON e.id = s.entitlement_id
+        JOIN app a ON a.id = e.app_id WHERE s.transaction_id = ? ORDER BY 3, 1, 2 LIMIT 100
+      """
+    ).bind(1, id).all { row in
+      StreamKey(
+        environment: Environment(rawValue: row.text(0)), bundleId: row.text(1),
+        originalTransactionId: row.text(2))
+    }
+  }
+
   /// Calls `body` with every row in key order, until it returns false. The rows are read in pages:
   /// beside a writer they may be of several commits, unless a snapshot was begun.
   ///

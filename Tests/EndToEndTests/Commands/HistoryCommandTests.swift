@@ -67,7 +67,8 @@ import Testing
     #expect(columns.count > 5 && Set(columns).count == 1, "\(blocks[1])")
     #expect(blocks[2].hasPrefix("#2  2026-01-01T00:05:00Z  renewed  (DID_RENEW)\n"))
     #expect(blocks[2].contains("\n    expires_at      2026-01-31T00:01:00Z → 2026-01-31T00:05:00Z"))
-    #expect(blocks[3].hasPrefix("#3  2026-01-01T01:30:00Z  refunded  (REFUND)\n"))
+    #expect(
+      blocks[3].hasPrefix("#3  2026-01-01T01:30:00Z  refunded, 67.932 % of the price  (REFUND)\n"))
     #expect(
       blocks[3].contains(
         "    transaction 70005, 9.99 DKK, revoked as of 2026-01-01T01:20:00Z, 67.932 %\n"))

@@ -100,6 +100,7 @@ final class MirrorWorld {
     ("last_notification_type", "last_event.notification_type"),
     ("last_subtype", "last_event.subtype"), ("last_signed_date_ms", "last_event.signed_date"),
     ("storefront", "storefront"), ("billing_plan", "billing_plan"),
+    ("revocation_percentage", "revocation_percentage"),
   ]
 
   /// A row as one line; members that differ show.

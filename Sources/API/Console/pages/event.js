@@ -16,9 +16,15 @@ export function purchase(event) {
     payload.productId ?? payload.unified_receipt?.latest_receipt_info?.[0]?.product_id ?? null;
   const amount = money(it.price, it.currency);
   const type = event.notification_type ?? "";
-  const signed = refunds.has(type) ? `−${amount}` : charges.has(type) ? amount : null;
+  const back = money(refunded(it.price, it.revocationPercentage), it.currency);
+  const signed = refunds.has(type) ? `−${back}` : charges.has(type) ? amount : null;
   return { product, amount: amount && signed };
 }
+
+/// What a refund gave back of a price: Apple says the share in thousandths of a percent, or nothing
+/// if it is all.
+export const refunded = (price, share) => (price === null || price === undefined ? null
+  : Math.round(price * (share ?? 100000) / 100000));
 
 /// - shown: the time that is shown, and that the list is sorted by.
 /// - words: what happened; `code` is what Apple calls it.
@@ -77,6 +83,8 @@ export function opened(event, curl) {
         time(redeliveries.last_at, exact)]] : null,
       event.transaction_id ? ["Transaction", event.transaction_id] : null,
       paid ? ["Price", paid] : null,
+      refunds.has(event.notification_type) && paid ? ["Refunded", money(refunded(event.money.price,
+        event.money.revocation_percentage), event.money.currency)] : null,
       event.object === "quarantined" ? ["To admit it", code(`subledger quarantine admit ${event.id}`)]
         : ["Journal", `seq ${event.seq}`],
       ["Notification UUID", event.notification_uuid ?? "–"],

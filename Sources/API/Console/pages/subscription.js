@@ -5,7 +5,7 @@ import { address, ask, askAll, curlCommand, query, subscriptionAddress } from ".
 import { card, day, exact, facts, fill, h, id as shownId, link, longTime, many,
   minute, money, note, raw, since, sources, tag, time } from "./draw.js";
 import { customerPath, entitlements, others, statusPill } from "./customer.js";
-import { line, opened, purchase, tags, tone, typeName } from "./event.js";
+import { line, opened, purchase, refunded, tags, tone, typeName } from "./event.js";
 import { offer, ownership, rowStatus } from "./names.js";
 import { breakpoints, chart, extent, key, periods } from "./timeline.js";
 
@@ -116,7 +116,7 @@ function sentence(row, isFuture) {
     billing_retry: `No access. ${ends ? `It was paid until ${ends}; ` : ""}Apple is still trying ` +
       "to charge the customer.",
     expired: `No access${ends ? `: the last period ended on ${ends}` : ""}.`,
-    revoked: `No access: ${revoked[row.ownership] ?? "Apple refunded the purchase"}${
+    revoked: `No access: ${revoked[row.ownership] ?? refund(row)}${
       row.revoked_at ? ` on ${longTime(row.revoked_at)}` : ""}.`,
   }[row.status] ?? `The status is ${row.status}.`;
   return [isFuture ? "Unless another event arrives:" : null, text,
@@ -135,6 +135,17 @@ const revoked = { FAMILY_SHARED: "family sharing ended",
 /// The facts of a row: name, what is shown, and the value that is compared.
 function members(row) {
   const end = row.period_ends_at ?? row.expires_at;
+/// What Apple gave back, where that is not all.
+function refund(row) {
+  const share = row.revocation_percentage;
+  if (share === null || share === undefined || share === 100000) {
+    return "Apple refunded the purchase";
+  }
+  const back = row.price ? `, ${money(refunded(row.price.milliunits, share), row.price.currency)},`
+    : "";
+  return `Apple refunded ${share / 1000} % of the price${back}`;
+}
+
   const date = (ms) => time(ms);
   const period = [row.starts_at, end];
   return [
@@ -174,7 +185,7 @@ const placed = new Set(["object", "environment", "bundle_id", "original_transact
   "pending_product_id", "gap", "app_account_token", "app_transaction_id", "subscription_group_id",
   "offer", "price", "price_increase", "commitment", "succeeded_by", "as_of", "known_at",
   "event_count", "last_event", "period_ends_at", "confirmed_at", "accounts", "account_count",
-  "shared_by_accounts", "anomaly"]);
+  "shared_by_accounts", "anomaly", "revocation_percentage"]);
 
 function label(name) {
   const words = name.replaceAll("_", " ");
