@@ -62,6 +62,22 @@ import Testing
     for limit in 1...5 { #expect(try scenario.ids(limit: limit).count == 4) }
   }
 
+  @Test func `consumables give no access in lists and counts`() throws {
+    var scenario = try customers()
+    try scenario.send(
+      "ONE_TIME_CHARGE", signed: "25-01-01", received: "25-01-02",
+      "6000 coins 25-01-01 bought of 6000 consumable 3", more: Self.token)
+    for now in ["25-01-20", "25-03-01"] {
+      let access = try scenario.ids(now: now) { $0.givesAccess = true }
+      let none = try scenario.ids(now: now) { $0.givesAccess = false }
+      #expect(!access.contains("6000") && none.contains("6000"), "\(now)")
+      #expect(access.contains("4000") && access.count + none.count == 5, "\(now)")
+      let counts = try scenario.ledger.reader().counts(at: try ScenarioSyntax.date(now))
+      let sums = counts.withoutAccess.values.compactMap { $0[.active] }
+      #expect(sums == [1], "\(now)")
+    }
+  }
+
   /// No row is shown twice, and no row that existed at the start is left out.
   @Test func `pages stay consistent while rows are added`() throws {
     var scenario = try ScenarioLedger()

@@ -219,6 +219,7 @@ enum EntitlementRoutes {
     filter.bundleId = query["bundle_id"]
     filter.environment = query.environment
     query["status"].map { filter.setStatuses($0) }
+    filter.givesAccess = query["gives_access"].map { _ in query.isTrue("gives_access") }
     let after = query["after"].map { PageCursor.key($0, for: token) }
     if case .some(.none) = after { return Problem.response(.after) }
     let question = LedgerReader.Question(

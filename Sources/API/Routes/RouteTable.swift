@@ -100,6 +100,8 @@ extension Route {
         Parameter(
           "status", .words(Parameter.statuses),
           "Only entitlements that have this status now, or one of these, separated by commas."),
+        Parameter(
+          "gives_access", .boolean, "Only entitlements that give access now, or that give none."),
         .onlyEnvironment, .onlyBundleId, .limit(500, default: 50), .after, .minSeq,
       ],
       [

@@ -110,7 +110,9 @@ extension Overview.Answer {
     JSONMember("environment", .environment) { $0.app.environment.rawValue },
     JSONMember("bundle_id", .bundleId) { $0.app.bundleId },
     JSONMember("status", .status) { $0.status.rawValue },
-    JSONMember("gives_access", .boolean()) { $0.givesAccess },
+    JSONMember("gives_access", .boolean("Consumables give no access, and are counted apart.")) {
+      $0.givesAccess
+    },
     JSONMember("count", .integer()) { $0.count },
   ])
 

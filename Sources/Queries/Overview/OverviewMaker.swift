@@ -82,7 +82,11 @@ struct OverviewMaker {
     where question.covers(app.environment, app.bundleId) {
       for status in Entitlement.Status.allCases {
         guard let number = statuses[status] else { continue }
-        items.append((app, status, count.reader.journal.fold.givesAccess(status), number))
+        let givesAccess = count.reader.journal.fold.givesAccess(status)
+        // Consumables are active and give nothing.
+        let idle = givesAccess ? rows.withoutAccess[app]?[status] ?? 0 : number
+        if number > idle { items.append((app, status, true, number - idle)) }
+        if idle > 0 { items.append((app, status, false, idle)) }
       }
     }
     let broken = rows.broken.filter { question.covers($0.key.environment, $0.key.bundleId) }

@@ -1,3 +1,4 @@
+import AppStore
 public import Entitlements
 public import Platform
 public import Store
@@ -79,8 +80,13 @@ extension LedgerReader {
       var counts = try opened.reader.counts(at: now, durations: durations)
       for (key, stream) in later {
         let before = try opened.reader.row(of: key, .at(now))
-        counts.add(key, before?.row.current(at: now, durations: durations)?.status, -1)
-        counts.add(key, stream.row.current(at: now, durations: durations)?.status, 1)
+        for (row, number) in [(before?.row, -1), (stream.row, 1)] as [(EntitlementRow?, Int64)] {
+          let current = row?.current(at: now, durations: durations)
+          let type = current.flatMap { row?.spans[$0.span].purchase }
+            .flatMap { row?.purchases[$0].productType }
+          counts.add(
+            key, current?.status, givesAccess: type != ProductType.consumable, number)
+        }
       }
       return counts
     }

@@ -13,6 +13,8 @@ extension LedgerReader {
     /// Any of these; empty for all.
     public var statuses: Set<Entitlement.Status> = []
     public var environment: Environment?
+    /// Whether the rows give access; nil for both.
+    public var givesAccess: Bool?
     public var bundleId: String?
 
     public init() {}
@@ -114,6 +116,7 @@ extension LedgerReader.Filter {
     }
     filter.statuses = statuses
     filter.productId = productId
+    filter.givesAccess = givesAccess
     filter.appAccountToken = appAccountToken
     filter.appTransactionId = appTransactionId
     return filter

@@ -9,6 +9,8 @@ extension ProjectionReader {
   public struct Filter: Sendable {
     /// Any of these; empty for all.
     public var statuses: Set<Entitlement.Status> = []
+    /// Whether the rows give access; nil for both.
+    public var givesAccess: Bool?
     public var productId: String?
     public var appAccountToken: String?
     public var appTransactionId: String?
@@ -27,6 +29,7 @@ extension ProjectionReader {
     public func matches(_ row: ProjectedRow, _ entitlement: Entitlement?) -> Bool {
       guard let entitlement, covers(row.key.environment, row.key.bundleId) else { return false }
       return wants(entitlement.status)
+        && givesAccess.map { $0 == entitlement.givesAccess } ?? true
         && (productId.map { ByteSearch.areEqual($0, entitlement.productId) } ?? true)
     }
   }
@@ -100,8 +103,11 @@ extension ProjectionReader {
         && filter.matches(
           row.projected, row.projected.row.entitlement(at: now, durations: durations))
     }.map { Candidate($0.projected.key, $0.id) }
+    // There may be many times as many of them as of all others.
+    let idle = filter.givesAccess == true ? try consumables() : []
     for (app, id) in try apps() where filter.covers(app.environment, app.bundleId) {
-      for product in try products(filter.productId, of: id) {
+      for product in try products(filter.productId, of: id)
+      where !idle.contains(AppProduct(app: id, product: product)) {
         for status in Entitlement.Status.allCases where filter.wants(status) {
           found += try candidates(id, product, status, app, after: key, limit + due.count)
             .filter { !dueIds.contains($0.id) }
@@ -151,6 +157,25 @@ extension ProjectionReader {
       .bind(1, app).all { $0.optionalText(0) }
   }
 
+  /// A product of an app, by the app's id in the file.
+  private struct AppProduct: Hashable {
+    let app: Int64
+    let product: ExactText?
+
+    init(app: Int64, product: String?) {
+      (self.app, self.product) = (app, product.map(ExactText.init))
+    }
+  }
+
+  /// The products that never give access, whatever the status.
+  private func consumables() throws(LedgerError) -> Set<AppProduct> {
+    Set(
+      try connection.statement("SELECT app_id, product_id FROM product WHERE product_type = ?")
+        .bind(1, ProductType.consumable).all {
+          AppProduct(app: $0.int(0), product: $0.optionalText(1))
+        })
+  }
+
   /// The rows whose answer has changed since it was evaluated.
   private func due(at now: Int64) throws(LedgerError) -> [RowReading.Stored] {
     try connection.statement(Self.select + "WHERE e.answer_until_ms <= ?").bind(1, now)
@@ -177,16 +202,21 @@ extension ProjectionReader {
     /// The last seq in the rows.
     public var foldedThrough: Int64 = 0
     public var byStatus: [App: [Entitlement.Status: Int64]] = [:]
+    /// Those of them that give no access.
+    public var withoutAccess: [App: [Entitlement.Status: Int64]] = [:]
     /// Rows whose fold failed (promise 9).
     public var broken: [App: Int64] = [:]
 
     init(at: Int64) { self.at = at }
 
     /// Counts a row, or takes it out with a negative number.
-    public mutating func add(_ key: StreamKey, _ status: Entitlement.Status?, _ number: Int64) {
+    public mutating func add(
+      _ key: StreamKey, _ status: Entitlement.Status?, givesAccess: Bool, _ number: Int64
+    ) {
       guard let status else { return }
       let app = App(environment: key.environment, bundleId: key.bundleId)
       byStatus[app, default: [:]][status, default: 0] += number
+      if !givesAccess { withoutAccess[app, default: [:]][status, default: 0] += number }
     }
   }
 
@@ -201,18 +231,27 @@ extension ProjectionReader {
     var counts = Counts(at: now)
     counts.foldedThrough = try foldedThrough()
     let isEvaluated = try isEvaluated(by: now)
+    let idle = try consumables()
     let statement = try connection.statement(isEvaluated ? Self.present : Self.evaluated)
     if !isEvaluated { statement.bind(1, now) }
     try statement.forEach { (row) throws(LedgerError) in
       let app = try reading.values.app(row.int(0))
-      counts.add(StreamKey(app, ""), Entitlement.Status(rawValue: row.text(1)), row.int(2))
+      let product = AppProduct(app: row.int(0), product: row.optionalText(3))
+      counts.add(
+        StreamKey(app, ""), Entitlement.Status(rawValue: row.text(1)),
+        givesAccess: !idle.contains(product), row.int(2))
       return true
     }
     for row in isEvaluated ? try due(at: now) : [] {
       let key = row.projected.key
-      counts.add(key, row.answer.flatMap { Entitlement.Status(rawValue: $0.status) }, -1)
+      let product = AppProduct(app: row.app, product: row.answer?.product)
+      counts.add(
+        key, row.answer.flatMap { Entitlement.Status(rawValue: $0.status) },
+        givesAccess: !idle.contains(product), -1)
       let answer = row.projected.row.current(at: now, durations: durations)
-      counts.add(key, answer?.status, 1)
+      let now = answer.flatMap { row.projected.row.spans[$0.span].productId }
+      counts.add(
+        key, answer?.status, givesAccess: !idle.contains(AppProduct(app: row.app, product: now)), 1)
     }
     try connection.statement(
       """
@@ -228,8 +267,9 @@ extension ProjectionReader {
   }
 
   private static let present = """
-    SELECT app_id, answer_status, count(*) FROM entitlement INDEXED BY entitlement_answer
-    WHERE answer_status IS NOT NULL GROUP BY 1, 2
+    SELECT app_id, answer_status, count(*), answer_product_id
+    FROM entitlement INDEXED BY entitlement_answer
+    WHERE answer_status IS NOT NULL GROUP BY app_id, answer_product_id, answer_status
     """
 
   /// The same from the spans.
@@ -237,11 +277,11 @@ extension ProjectionReader {
     SELECT e.app_id,
       iif(s.status = 'active' AND e.lasting_from_ms + d.milliseconds <= ?1, 'expired', s.status)
         AS status,
-      count(*)
+      count(*), s.product_id
     FROM entitlement e JOIN entitlement_span s ON s.entitlement_id = e.id AND s.from_ms = (
         SELECT max(n.from_ms) FROM entitlement_span n
         WHERE n.entitlement_id = e.id AND n.from_ms <= ?1)
       LEFT JOIN duration d ON d.product_id = e.lasting_product_id
-    GROUP BY 1, 2
+    GROUP BY 1, 2, 4
     """
 }

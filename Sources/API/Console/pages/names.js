@@ -8,7 +8,8 @@ export const statuses = {
   revoked: ["Refunded or revoked", "red"],
 };
 export const status = (name) => statuses[name] ?? [name, "gray"];
-export const withAccess = "active,grace_period";
+/// In the place of a status.
+export const withAccess = "access";
 
 /// The status of a row: what a buyer had revoked was refunded, what others used was not theirs.
 export function rowStatus(row) {

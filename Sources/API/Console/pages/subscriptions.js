@@ -8,7 +8,9 @@ import { rowStatus, statuses, withAccess } from "./names.js";
 const page = "subscriptions";
 
 export async function subscriptions(main, { query: asked, isShown }) {
-  const path = query("/v1/entitlements", { ...scoped(), status: asked.status,
+  const isAccess = asked.status === withAccess;
+  const path = query("/v1/entitlements", { ...scoped(), status: isAccess ? "" : asked.status,
+    gives_access: isAccess ? "true" : "",
     product_id: asked.product, after: asked.after, limit: 50 });
   const counting = query("/v1/overview", { ...scoped(), hours: 1 });
   const [list, counts] = await Promise.all([ask(path), ask(counting).catch(() => null)]);
@@ -36,8 +38,8 @@ const about = h("span", { class: "soft small" }, "One for each original transact
 function title(asked, counts) {
   if (!counts?.rows || asked.product) return "Subscriptions found";
   const wanted = asked.status ? asked.status.split(",") : null;
-  const sum = counts.rows.by_status.filter((it) => !wanted || wanted.includes(it.status))
-    .reduce((all, it) => all + it.count, 0);
+  const sum = counts.rows.by_status.filter((it) => (asked.status === withAccess ? it.gives_access
+    : !wanted || wanted.includes(it.status))).reduce((all, it) => all + it.count, 0);
   return many(sum, "subscription");
 }
 
