@@ -50,6 +50,7 @@ extension LedgerHandler {
       return nil
     case .comparison: return comparison(token, through: sender)
     case .sinks: return sinks(token)
+    case .search: return search(query["id"] ?? "", token, through: sender)
     case .events: return feed(route, query, token, through: sender)
     default: return quarantine(route, query, token, through: sender)
     }
@@ -89,6 +90,19 @@ extension LedgerHandler {
   private func sinks(_ token: Configuration.ReadToken) -> HTTPResponse {
     guard token.coversEverything else { return Problem.notAllowed }
     return .json(Answers.sinks.json(service.deliveryStatuses))
+  }
+
+  /// The purchases that an id belongs to.
+  private func search(
+    _ id: String, _ token: Configuration.ReadToken, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    service.answer(.short, token, through: sender) { reader throws(LedgerError) in
+      .json(
+        Answers.found.json(
+          try reader.purchases(
+            withId: id,
+            LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: token))))
+    }
   }
 
   /// The stored result of `rebuild --diff`.

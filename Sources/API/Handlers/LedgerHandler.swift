@@ -114,7 +114,7 @@ public final class LedgerHandler: RequestHandler {
     case .grants: return grants(admitted, request, through: sender)
     case .transactions: return submit(admitted, request, through: sender)
     case .receipts: return submitReceipt(admitted, request, through: sender)
-    case .overview, .quarantine, .comparison, .sinks, .events:
+    case .overview, .quarantine, .comparison, .sinks, .events, .search:
       return inspect(admitted, request, through: sender)
     case .entitlements, .entitlement, .history, .customer, .customers:
       return read(admitted, request, through: sender)

@@ -27,6 +27,10 @@ enum Answers {
       ) { $0.foldVersion }
     ])
 
+  static let found = JSONObject<[FoundPurchase]>([
+    .type("list"), JSONMember("items", listOf: FoundPurchase.object) { $0 },
+  ])
+
   static let sinks = JSONObject<[DeliveryStatus]>([
     .type("list"), JSONMember("items", listOf: DeliveryStatus.object) { $0 },
   ])

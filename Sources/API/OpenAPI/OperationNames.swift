@@ -20,7 +20,7 @@ extension Route {
     switch name {
     case .customer, .customers, .grants, .grant, .revoke: .customers
     case .claim, .release, .erase: .accounts
-    case .entitlements, .entitlement, .history: .entitlements
+    case .entitlements, .entitlement, .history, .search: .entitlements
     case .notifications, .transactions, .receipts: .ingest
     case .overview, .quarantine, .comparison, .sinks, .events: .ledger
     default: .daemon
@@ -43,6 +43,7 @@ extension Route {
     case .entitlements: "listEntitlements"
     case .entitlement: "getEntitlement"
     case .history: "getHistory"
+    case .search: "findPurchases"
     case .overview: "getOverview"
     case .quarantine: "listQuarantine"
     case .comparison: "getComparison"

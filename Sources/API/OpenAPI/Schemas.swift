@@ -8,6 +8,8 @@ import StrictJSON
 enum Schemas {
   static let named: [(String, JSONSchema)] = [
     ("Entitlement", RowDocument.object.definition), ("EntitlementList", Answers.rows.definition),
+    ("FoundPurchase", FoundPurchase.object.definition),
+    ("FoundPurchaseList", Answers.found.definition),
     ("History", History.object { $0.json }.definition),
     ("HistoryEvent", HistoryEntry.object.definition),
     ("HistoryTransition", HistoryTransition.object.definition),

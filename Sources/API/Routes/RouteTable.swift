@@ -131,6 +131,15 @@ extension Route {
         unavailable,
       ]),
     Route(
+      .search, "GET", "/v1/search", .token(.read),
+      "Finds the purchases that an id of Apple's belongs to: an original transaction id, a "
+        + "transaction id or a notification's UUID.",
+      [Parameter("id", .text, "The id, in any of these forms.")],
+      [
+        answer("The purchases; none if the id is in none.", "FoundPurchaseList"), refused,
+        unauthorized, notAllowed, unavailable,
+      ]),
+    Route(
       .customer, "GET", "/v1/customers/{id}", .token(.read),
       "Returns what one customer may use by name, and the rows that say so.",
       [.customerId, .by, .environment, .onlyBundleId, .asOf, .knownAt, .minSeq],

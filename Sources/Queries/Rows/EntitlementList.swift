@@ -2,6 +2,7 @@ public import AppStore
 public import Entitlements
 public import Platform
 import Store
+public import StrictJSON
 
 /// Lists of rows, in key order, page by page.
 extension LedgerReader {
@@ -12,9 +13,9 @@ extension LedgerReader {
     public var productId: String?
     /// Any of these; empty for all.
     public var statuses: Set<Entitlement.Status> = []
-    public var environment: Environment?
     /// Whether the rows give access; nil for both.
     public var givesAccess: Bool?
+    public var environment: Environment?
     public var bundleId: String?
 
     public init() {}
@@ -115,8 +116,8 @@ extension LedgerReader.Filter {
           StreamKey(environment: rowEnvironment, bundleId: rowBundleId, originalTransactionId: ""))
     }
     filter.statuses = statuses
-    filter.productId = productId
     filter.givesAccess = givesAccess
+    filter.productId = productId
     filter.appAccountToken = appAccountToken
     filter.appTransactionId = appTransactionId
     return filter
@@ -128,5 +129,62 @@ extension LedgerReader.Filter {
       id.map { id in known.contains { ByteSearch.areEqual($0, id) } } ?? true
     }
     return has(appAccountToken, ids[0]) && has(appTransactionId, ids[1])
+  }
+}
+
+/// A purchase that an id belongs to.
+public struct FoundPurchase: Sendable {
+  /// What the id is.
+  public enum Kind: String, Sendable, CaseIterable {
+    case originalTransactionId = "original_transaction_id"
+    case transactionId = "transaction_id"
+    case notificationUUID = "notification_uuid"
+  }
+
+  public let key: StreamKey
+  public let kind: Kind
+
+  public static let object = JSONObject<FoundPurchase>(
+    "FoundPurchase",
+    [
+      .type("found_purchase"),
+      JSONMember("environment", .environment) { $0.key.environment.rawValue },
+      JSONMember("bundle_id", .bundleId) { $0.key.bundleId },
+      JSONMember("original_transaction_id", .text()) { $0.key.originalTransactionId },
+      JSONMember("kind", .oneOf(Kind.allCases.map(\.rawValue), "What the id is.")) {
+        $0.kind.rawValue
+      },
+    ])
+}
+
+extension LedgerReader {
+  /// The purchases that an id belongs to, whatever it is: of the journal, of rows, of quarantine.
+  ///
+  /// - Throws: what SQLite reports.
+  public func purchases(
+    withId id: String, _ question: Question
+  ) throws(LedgerError) -> [FoundPurchase] {
+    defer { if !reusesSnapshot { endSnapshot() } }
+    var found: [FoundPurchase] = []
+    func add(_ keys: [StreamKey], _ kind: FoundPurchase.Kind) {
+      for key in keys where question.covers(key) && !found.contains(where: { $0.key == key }) {
+        found.append(FoundPurchase(key: key, kind: kind))
+      }
+    }
+    add(try journal.streams(withOriginalTransactionId: id), .originalTransactionId)
+    if let uuid = NotificationUUID(id) {
+      add(
+        [try journal.event(notificationUUID: uuid)?.streamKey].compactMap(\.self),
+        .notificationUUID)
+    }
+    if let opened = readable(), opened.isOwn {
+      add(
+        rows { () throws(LedgerError) in try opened.reader.keys(ofTransaction: id) } ?? [],
+        .transactionId)
+    }
+    add(
+      try journal.quarantined(about: id, environment: nil, bodies: false, limit: 100)
+        .map { QuarantinedEntry($0, isRaw: false).key(id) }, .originalTransactionId)
+    return found
   }
 }

@@ -88,17 +88,31 @@ import Testing
     #expect(text.output.contains("7000  Production  com.example.app"), "\(text)")
     #expect(text.output.contains("Apple has 2 transactions of pro.monthly"), "\(text)")
     #expect(text.output.contains("8000") && text.output.contains("not in this journal"))
-    #expect(setting.targets == ["/production/inApps/v1/lookup/MX123abc"])
-    let lines = try setting.run("MX123abc", "--json").lines()
+    #expect(setting.targets == ["/production/inApps/v1/lookup/MX123ABC"])
+    let lines = try setting.run(" mx123 abc", "--json").lines()
     #expect(lines.map { $0["original_transaction_id"]?.string } == ["7000", "8000"])
     #expect(lines.map { $0["journaled"]?.boolean } == [true, false])
-    #expect(lines[0]["kind"]?.string == "order" && lines[0]["id"]?.string == "MX123abc")
+    #expect(lines[0]["kind"]?.string == "order" && lines[0]["id"]?.string == "MX123ABC")
     #expect(lines[0]["transactions"]?.integer == 2 && lines[1]["history"]?.kind == .null)
     // The printed command works as it is.
     let command = try #require(lines[0]["history"]?.string)
     #expect(command.hasPrefix("subledger history 7000 --config "))
     let arguments = command.split(separator: " ").dropFirst().map(String.init)
     #expect(try setting.installation.launch(arguments).finish().code == 0)
+  }
+
+  @Test func `a transaction id that the journal knows is answered without asking`() throws {
+    let setting = try Setting { _ in Self.error(4_040_010) }
+    let known = try #require(
+      try setting.installation.run("history", "7000", "--json").lines()
+        .compactMap { $0["transaction_id"]?.string }.first)
+    for id in [known, "7000"] {
+      let found = try setting.run(id)
+      #expect(found.code == 0 && found.output.contains("subledger history 7000"), "\(found)")
+    }
+    #expect(setting.targets.isEmpty)
+    let unknown = try setting.run("MX123")
+    #expect(unknown.errors.contains("asked about com.example.app in Production"), "\(unknown)")
   }
 
   @Test func `a transaction id is asked for in Production first, then in the Sandbox`() throws {
@@ -195,7 +209,7 @@ import Testing
 
   @Test func `what cannot be asked exits with 2, and no server is 3`() throws {
     let setting = try Setting { _ in Self.error(4_040_010) }
-    for id in ["1 2", "../x", "a?b", "é", String(repeating: "1", count: 65), ""] {
+    for id in ["1-2", "../x", "a?b", "é", String(repeating: "1", count: 65), ""] {
       #expect(try setting.run(id).code == 2, "\(id)")
     }
     #expect(try setting.run("MX1", "--environment", "Sandbox").code == 2)

@@ -1,7 +1,7 @@
 // A customer: found by any id, with entitlements by name (GET /v1/customers) and all purchases.
 
 import { address, ask, query, scope, subscriptionAddress } from "./api.js";
-import { card, code, empty, h, heading, id as shownId, link, note, pill, raw, soft, sources, tag,
+import { card, code, command, empty, h, heading, id as shownId, link, note, pill, raw, soft, sources, tag,
   time } from "./draw.js";
 import { bases, rowStatus } from "./names.js";
 import { rows as list } from "./subscriptions.js";
@@ -27,33 +27,40 @@ export async function find(main, { rest: [id], isShown }) {
 
 const nothing = (id) => card(id ? `Nothing is known under “${id}”` : "Enter an id", null,
   h("ul", { class: "plain" },
-    h("li", {}, "Each renewal has its own transaction id. Here the ", h("b", {}, "original"),
-      " transaction id is needed, which never changes. To learn it from Apple: ",
-      code("subledger lookup ID"), "."),
-    h("li", {}, "App account tokens, app transaction ids and your own account names are found too."),
-    h("li", {}, "A token that is limited to some apps or environments only finds those.")));
+    h("li", {}, "Transaction ids, notification UUIDs, app account tokens, app transaction ids and ",
+      "your own account names are found. A token that is limited to some apps or environments ",
+      "only finds those."),
+    h("li", {}, "The order id of a customer’s mail, and what no notification told of, is known to ",
+      "Apple alone. To ask Apple:"),
+    command(`subledger lookup ${/^[0-9A-Za-z]{1,64}$/.test(id) ? id.toUpperCase() : "ID"}`)));
 
-/// Every row with this id, whatever the id is.
+/// Every row with this id, whatever the id is. Where there is only a history (everything is in
+/// quarantine), its key stands for the row.
 async function search(id) {
-  const encoded = encodeURIComponent(id);
+  if (!id) return [];
   const found = new Map();
-  const add = (row) => { if (row) found.set(subscriptionAddress(row), row); };
-  const isPlain = /^[0-9A-Za-z_-]{1,128}$/.test(id);
-  const isToken = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
-  for (const environment of isPlain ? environments : []) {
-    (await originals(encoded, environment)).forEach(add);
-  }
-  if (id) {
-    const name = isToken ? "app_account_token" : "app_transaction_id";
-    (await ask(query("/v1/entitlements", { [name]: id }))).items.forEach(add);
-  }
-  return [...found.values()];
+  const add = (row) => found.set(subscriptionAddress(row), row);
+  (await ask(query("/v1/search", { id }))).items.forEach(add);
+  const name = isUUID(id) ? "app_account_token" : "app_transaction_id";
+  (await ask(query("/v1/entitlements", { [name]: id }))).items.forEach(add);
+  return found.size < 2 ? [...found.values()] : Promise.all([...found.values()].map(whole));
 }
+
+/// The row of a key: a customer's rows are asked for by a route that has no 404.
+async function whole(key) {
+  if (key.object === "entitlement") return key;
+  const { original_transaction_id: id, environment, bundle_id } = key;
+  const it = await ask(query(`/v1/customers/${encodeURIComponent(id)}`,
+    { by: "original_transaction_id", environment, bundle_id })).catch(() => null);
+  return [...it?.subscriptions ?? [], ...it?.purchases ?? []].find((row) =>
+    row.original_transaction_id === id) ?? key;
+}
+
+const isUUID = (id) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
 
 /// The customers who have more than one row, or none, under an id of yours.
 async function accounts(id) {
-  const isToken = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
-  const kinds = isToken ? ["app_account_token", "account"] : ["account"];
+  const kinds = isUUID(id) ? ["app_account_token", "account"] : ["account"];
   const found = [];
   for (const by of id.length && id.length <= 128 ? kinds : []) {
     for (const environment of environments) {
@@ -65,28 +72,6 @@ async function accounts(id) {
       found.push({ href: address("customer", [by, id], { environment }),
         title: `${id}, ${names[by]}, ${environment}` });
     }
-  }
-  return found;
-}
-
-/// The rows of an original transaction id, one for each app that has it. Where there is only a
-/// history (everything is in quarantine), its key stands for the row.
-async function originals(encoded, environment) {
-  const path = `/v1/entitlements/${encoded}`;
-  try {
-    const row = await ask(`${path}?environment=${environment}`);
-    if (row) return [row];
-    if (!await ask(`${path}/history?environment=${environment}`)) return [];
-  } catch (error) {
-    if (error.code !== "bundle_id") throw error;
-  }
-  // Two apps share the id, or there is a history without a row.
-  const found = [];
-  for (const app of scope.apps.filter((it) => it.environment === environment)) {
-    const asked = { environment, bundle_id: app.bundle_id };
-    const row = await ask(query(path, asked)) ?? await ask(query(`${path}/history`, asked));
-    const key = { original_transaction_id: decodeURIComponent(encoded), ...asked };
-    if (row) found.push(row.object === "entitlement" ? row : key);
   }
   return found;
 }
@@ -119,19 +104,6 @@ export function entitlements(found, title = "Entitlements") {
   const all = Object.entries(found.entitlements);
   return card(title, null, all.length ? h("ul", { class: "rows", id: "entitlements" },
     all.map(([name, it]) => h("li", {}, h("b", {}, name),
-/// Why an entitlement is not active.
-function why(it, found) {
-  const other = found.environment === "Production" ? "Sandbox" : "Production";
-  return {
-    never_bought: "nothing that gives it was bought", unknown: "nothing is known",
-    ended: ["ended ", time(it.ended_at)], refunded: ["refunded ", time(it.ended_at)],
-    billing_retry: ["Apple cannot charge the customer; paid until ", time(it.ended_at)],
-    unmapped: `${it.product_id} gives none of these`, other_app: "known in another app alone",
-    other_environment: ["known in ", link(address("customer", [found.by, found.id],
-      { environment: other }), other), " alone"],
-  }[it.reason] ?? it.reason ?? "";
-}
-
       it.active ? pill("green", "Active") : pill("gray", "Not active"),
       h("span", { class: "soft" }, it.active ? until(it) : why(it, found)),
       it.original_transaction_id ? h("span", { class: "small end" }, it.active ? "by " : "",
@@ -146,6 +118,19 @@ function why(it, found) {
 /// The app of the row that gives an entitlement.
 const bundle = (found, it) => [...found.subscriptions, ...found.purchases].find((row) =>
   row.original_transaction_id === it.original_transaction_id)?.bundle_id ?? "";
+
+/// Why an entitlement is not active.
+function why(it, found) {
+  const other = found.environment === "Production" ? "Sandbox" : "Production";
+  return {
+    never_bought: "nothing that gives it was bought", unknown: "nothing is known",
+    ended: ["ended ", time(it.ended_at)], refunded: ["refunded ", time(it.ended_at)],
+    billing_retry: ["Apple cannot charge the customer; paid until ", time(it.ended_at)],
+    unmapped: `${it.product_id} gives none of these`, other_app: "known in another app alone",
+    other_environment: ["known in ", link(address("customer", [found.by, found.id],
+      { environment: other }), other), " alone"],
+  }[it.reason] ?? it.reason ?? "";
+}
 
 function until(it) {
   const basis = bases[it.basis] ?? it.basis;

@@ -110,7 +110,8 @@ function drawNavigation(name) {
 function drawSearch() {
   const field = h("input", { type: "search", id: "q", spellcheck: "false", autocomplete: "off",
     placeholder: "Find by id", "aria-label": "Find by id",
-    title: "Original transaction id, app account token, app transaction id, or your own account" });
+    title: "Transaction id, notification UUID, app account token, app transaction id, or your own " +
+      "account" });
   const go = (event) => {
     event.preventDefault();
     const next = address("find", [field.value.trim()]);

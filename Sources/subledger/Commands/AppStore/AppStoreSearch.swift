@@ -83,6 +83,14 @@ struct AppStoreSearch {
     return []
   }
 
+  /// Which apps are asked, and where, as text.
+  ///
+  /// - Throws: as `run`.
+  func asked(app: String?, environment: Environment?) throws(LedgerError) -> String {
+    try accounts(app, environment).map { "\($0.bundleId) in \($0.environment)" }
+      .joined(separator: ", ")
+  }
+
   // MARK: Asking
 
   /// Who is asked.

@@ -1,5 +1,7 @@
 import AppStore
+import Ledger
 import Platform
+import Queries
 import Store
 import StrictJSON
 
@@ -11,16 +13,39 @@ enum LookupCommand {
   ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
+    // As people copy it: with spaces, and an order id in lower case.
     let id = try arguments.operand("an order id, a transaction id or an app transaction id")
+      .filter { !$0.isWhitespace }.uppercased()
     let environment = try arguments.environment()
     let configuration = try arguments.configuration()
     let reader = try JournalReader.open(arguments.folder(configuration))
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
     let search = try AppStoreSearch(id, configuration, cancellation)
-    let found = try search.run(app: arguments["--app"], environment: environment)
+    let app = arguments["--app"]
+    if search.kind == .transaction {
+      let known = try journaled(id, configuration, arguments).filter {
+        app ?? $0.bundleId == $0.bundleId && environment ?? $0.environment == $0.environment
+      }
+      if !known.isEmpty {
+        for key in known {
+          let command = history(
+            of: key,
+            among: try reader.streams(withOriginalTransactionId: key.originalTransactionId),
+            arguments)
+          let entry = AppStoreSearch.Found(key: key)
+          Terminal.print(
+            json(entry, search, command), or: text(entry, command), arguments)
+        }
+        return .good
+      }
+    }
+    let found = try search.run(app: app, environment: environment)
     guard !found.isEmpty else {
-      throw .findings("Apple does not know this \(search.kind.rawValue) id")
+      let asked = try search.asked(app: app, environment: environment)
+      throw .findings(
+        "Apple does not know this \(search.kind.rawValue) id; asked about \(asked). Compare it "
+          + "with the customer's mail: one character may differ, or it is of another app")
     }
     var isComplete = true
     for entry in found {
@@ -33,6 +58,15 @@ enum LookupCommand {
         json(entry, search, command), or: text(entry, command), arguments)
     }
     return isComplete ? .good : .findings
+  }
+
+  /// The purchases of this journal that an id belongs to: Apple need not be asked.
+  private static func journaled(
+    _ id: String, _ configuration: Configuration, _ arguments: Arguments
+  ) throws(LedgerError) -> [StreamKey] {
+    let reader = try LedgerReader(
+      arguments.folder(configuration), durations: configuration.nonRenewingDurations)
+    return try reader.purchases(withId: id, LedgerReader.Question(now: Clock.now())).map(\.key)
   }
 
   /// The command that shows the history of a stream.
@@ -63,11 +97,14 @@ enum LookupCommand {
   }
 
   private static func text(_ entry: AppStoreSearch.Found, _ command: String?) -> String {
-    let count = entry.transactions
     let products = entry.productIds.sorted().joined(separator: ", ")
+    let known =
+      entry.transactions == 0
+      ? "in this journal; Apple was not asked"
+      : "Apple has \(CountText.of(entry.transactions, "transactions")) of \(products)"
     return """
       \(entry.key.originalTransactionId)  \(entry.key.environment)  \(entry.key.bundleId)
-        Apple has \(count) transaction\(count == 1 ? "" : "s") of \(products)
+        \(known)
         \(command ?? "not in this journal: Apple sent no notification that arrived")
       """
   }
@@ -82,7 +119,9 @@ enum LookupCommand {
       ("bundle_id", .string(entry.key.bundleId)),
       ("original_transaction_id", .string(entry.key.originalTransactionId)),
       ("product_ids", .array(entry.productIds.sorted().map(JSONValue.string))),
-      ("transactions", .integer(Int64(entry.transactions))),
+      (
+        "transactions", .optional(entry.transactions == 0 ? nil : Int64(entry.transactions))
+      ),
       ("journaled", .boolean(command != nil)), ("history", .optional(command)),
     ])
   }
