@@ -39,10 +39,12 @@ enum ConfigurationTopic {
 
   private static var keys: [Document.Block] {
     [Document.Block.heading("Keys")]
-      + ConfigurationKey.table.map { key -> Document.Block in
-        let usual = key.usual.hasPrefix("required") ? key.usual : "default: \(key.usual)"
-        return .entry(.init(term: "\(key.path)  (\(key.type); \(usual))", text: key.meaning))
-      }
+      + ConfigurationKey.table.map { .entry(entry($0)) }
+  }
+
+  static func entry(_ key: ConfigurationKey) -> Document.Entry {
+    let usual = key.usual.hasPrefix("required") ? key.usual : "default: \(key.usual)"
+    return .init(term: "\(key.path)  (\(key.type); \(usual))", text: key.meaning)
   }
 
   private static let secrets: [Document.Block] = [

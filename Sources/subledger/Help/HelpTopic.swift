@@ -2,12 +2,14 @@
 enum HelpTopic: String, CaseIterable {
   case configuration
   case http
+  case sinks
   case exitCodes = "exit-codes"
 
   var summary: String {
     switch self {
     case .configuration: "The configuration file: every key, with default and meaning."
     case .http: "The HTTP interface: routes, parameters, refusals."
+    case .sinks: "Where changes are sent: configuration, messages, commands."
     case .exitCodes: "What the exit code of a command means."
     }
   }
@@ -16,6 +18,7 @@ enum HelpTopic: String, CaseIterable {
     switch self {
     case .configuration: ConfigurationTopic.document
     case .http: HTTPTopic.document
+    case .sinks: SinksTopic.document
     case .exitCodes:
       Document(
         blocks: [Document.Block.heading("Exit codes of every command")]

@@ -15,7 +15,7 @@ import Testing
     let help = try run("help")
     #expect(help.code == 0 && help.errors.isEmpty)
     #expect(try help.output == run("--help").output)
-    for topic in ["configuration", "http", "exit-codes"] {
+    for topic in ["configuration", "http", "sinks", "exit-codes"] {
       #expect(help.output.contains("\n  \(topic) "), "\(topic)")
     }
     for command in ["serve", "simulate", "man", "help"] {
@@ -31,17 +31,28 @@ import Testing
     let unknown = try run("help", name)
     #expect(unknown.code == 2 && unknown.output.isEmpty, "\(unknown)")
     if !name.hasPrefix("-") {
-      #expect(unknown.errors.contains("configuration, http, exit-codes"), "\(unknown)")
+      #expect(unknown.errors.contains("configuration, http, sinks, exit-codes"), "\(unknown)")
     }
     #expect(try run("help", "http", "configuration").code == 2)
   }
 
   @Test func `every topic fits a terminal`() throws {
-    for topic in ["configuration", "http", "exit-codes"] {
+    for topic in ["configuration", "http", "sinks", "exit-codes"] {
       let page = try run("help", topic)
       #expect(page.code == 0 && page.errors.isEmpty, "\(page)")
       for line in page.output.split(separator: "\n") { #expect(line.count <= 100, "\(line)") }
     }
+  }
+
+  @Test func `the topic of sinks has every key of a sink and every type of message`() throws {
+    let text = try run("help", "sinks").output
+    for key in ConfigurationKey.table where [.sink, .mirror].contains(key.parent) {
+      #expect(text.contains("\n  \(key.path)  (\(key.type); "), "\(key.path)")
+    }
+    for type in ["app_store.did_renew.billing_recovery", "subledger.granted", "subledger.test"] {
+      #expect(text.contains("\n  \(type)\n"), "\(type)")
+    }
+    #expect(text.contains("\"secretFile\": \"backend.whsec\""))
   }
 
   @Test func `the topic of exit codes has all of them`() throws {

@@ -6,10 +6,13 @@ import { card, command, count, empty, h, heading, many, minute, note, raw, since
 import { rowStatus, status } from "./names.js";
 
 export async function rebuild(main, { isShown }) {
-  const found = await ask("/v1/rebuild");
+  const [found, rows] = await Promise.all([ask("/v1/rebuild"),
+    ask("/v1/entitlements?limit=1").catch(() => null)]);
   if (!isShown()) return;
-  main.replaceChildren(h("div", { class: "stack" }, heading("Rebuild"), found ? comparison(found)
-    : none(), sources("/v1/rebuild")));
+  // The rows are of the new fold already: what would happen has happened.
+  const isApplied = found && otherFold(found) && rows?.fold_version === found.built_fold.version;
+  main.replaceChildren(h("div", { class: "stack" }, heading("Rebuild"), found
+    ? comparison(found, isApplied) : none(), sources("/v1/rebuild")));
 }
 
 const none = () => card("Comparison", null, empty("No comparison was made yet",
@@ -18,16 +21,19 @@ const none = () => card("Comparison", null, empty("No comparison was made yet",
 soft("This folds the journal into a new projection and compares it with the live one. The result ",
   "is shown here."));
 
+const otherFold = (found) => found.live_fold.fingerprint !== found.built_fold.fingerprint;
+
 const subscriptions = (number) => many(number, "subscription");
 
-function comparison(found) {
+function comparison(found, isApplied) {
+  const [lose, gained] = isApplied ? ["lost", "gained"] : ["would lose", "would gain"];
   const differing = found.changed + found.added + found.gone;
   const tone = found.lose_access ? "red" : differing ? "amber" : "green";
   const gain = found.gain_access;
   const verdict = !differing ? "The new projection equals the live one for every subscription."
-    : found.lose_access ? `${subscriptions(found.lose_access)} would lose access${
-      gain ? `, ${count(gain)} would gain it` : ""}.`
-      : gain ? `${subscriptions(gain)} would gain access, none would lose it.`
+    : found.lose_access ? `${subscriptions(found.lose_access)} ${lose} access${
+      gain ? `, ${count(gain)} ${gained} it` : ""}.`
+      : gain ? `${subscriptions(gain)} ${gained} access, none ${lose} it.`
         : "Rows differ, but no subscription’s access changes.";
   const fold = (it) => `${it.version} (${it.fingerprint.slice(0, 12)})`;
   return [
@@ -40,14 +46,17 @@ function comparison(found) {
         ? `${count(found.equal_but_registers)} with other registers` : "subscriptions"),
       tile("Changed", found.changed, `${count(found.added)} added, ${count(found.gone)} gone`,
         true),
-      tile("Lose access", found.lose_access, "subscriptions", true),
-      tile("Gain access", gain, "subscriptions", true)),
-    h("div", { class: "split" }, groups("Losing access", found.lost, "red"),
-      groups("Gaining access", found.gained, "green")),
+      tile(isApplied ? "Lost access" : "Lose access", found.lose_access, "subscriptions", true),
+      tile(isApplied ? "Gained access" : "Gain access", gain, "subscriptions", true)),
+    h("div", { class: "split" },
+      groups(isApplied ? "Lost access" : "Losing access", found.lost, "red"),
+      groups(isApplied ? "Gained access" : "Gaining access", found.gained, "green")),
     found.samples.length ? samples(found.samples) : null,
-    differing ? card("Next step", null, h("p", { class: "soft small" }, "To make the new projection ",
-      "live, and to go back:"), command("subledger rebuild --apply"),
-    command("subledger rebuild --rollback")) : null,
+    differing && !isApplied ? card("Next step", null, h("p", { class: "soft small" },
+      "To make the new projection live:"), command("subledger rebuild --apply"),
+    // Rows of another fold are another program's: only that one goes back to them.
+    otherFold(found) ? null : [h("p", { class: "soft small" }, "To go back:"),
+      command("subledger rebuild --rollback")]) : null,
     h("p", { class: "soft small" }, "The live projection was made by fold ", fold(found.live_fold),
       ", the new one by fold ", fold(found.built_fold), "."), raw(found)];
 }

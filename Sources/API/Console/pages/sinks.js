@@ -13,6 +13,8 @@ export const states = {
   full: ["Full", "amber", "Too many messages were refused."],
 };
 
+const kinds = { forward: "forwards Apple’s POST", mirror: "mirror", webhook: "webhook" };
+
 export async function sinks(main, { isShown }) {
   let list = null;
   try {
@@ -39,8 +41,7 @@ function one(sink) {
   const [text, tone, meaning] = states[sink.state] ?? [sink.state, "gray", ""];
   const name = sink.replay ? `${sink.name}, replay ${sink.replay}` : sink.name;
   return card(name, pill(tone, text),
-    h("p", { class: "soft" }, tag("gray", sink.kind === "forward" ? "forwards Apple’s POST"
-      : "webhook"), " ", h("span", { class: "id" }, sink.url)),
+    h("p", { class: "soft" }, tag("gray", kinds[sink.kind] ?? sink.kind), " ", h("span", { class: "id" }, sink.url)),
     sink.state === "up" && !sink.reason ? null : h("p", { class: `note small ${tone}` }, meaning,
       sink.reason ? ` The reason: ${sink.reason}.` : ""),
     facts([
@@ -67,7 +68,7 @@ function commands(sink) {
     dead ? `subledger sink retry ${name} --dead` : null,
     held ? `subledger sink retry ${name}` : null,
     dead || held ? `subledger sink show ${name}` : null,
-    state === "up" || state === "down" ? `subledger sink test ${name}` : null,
+    sink.kind !== "mirror" && (state === "up" || state === "down") ? `subledger sink test ${name}` : null,
     state === "up" ? `subledger sink pause ${name}` : null,
   ].filter(Boolean);
 }

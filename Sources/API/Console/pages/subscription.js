@@ -50,11 +50,12 @@ function draw(main, view, shown, history, customer) {
   const parts = {
     answer: h("section", { class: "card", "aria-labelledby": "who" }),
     timeline: h("section", { class: "card", "aria-labelledby": "h-timeline" }),
-    list: h("ol", { class: "events" }),
+    list: h("ol", { class: "events" }), customer: h("div", {}),
   };
+  view.customer = customer;
+  drawCustomer(parts.customer, customer);
   main.replaceChildren(h("div", { class: "stack" }, parts.answer,
-    customer ? [entitlements(customer, "Entitlements of this customer now"),
-      others(customer, view.row)] : null, parts.timeline,
+    customer ? [parts.customer, others(customer, view.row)] : null, parts.timeline,
     card("Events", h("span", { class: "soft small" }, `${many(view.events.length, "event")}, `,
       "newest first, by the time of signing"), parts.list, history.more_quarantined
       ? note("amber", "Quarantine holds more notifications about this subscription than are shown.")
@@ -71,6 +72,11 @@ function draw(main, view, shown, history, customer) {
   const wanted = view.events.find((it) => String(it.seq) === shown.query.event);
   if (wanted) show(parts.list, wanted)?.scrollIntoView({ block: "center" });
 }
+
+/// What the customer may use by name, at the time of the slider.
+const drawCustomer = (holder, customer, at = null) => customer && holder.replaceChildren(
+  entitlements(customer, at === null ? "Entitlements of this customer now"
+    : `Entitlements of this customer as of ${minute(at)}`));
 
 /// Asks for the row at every time it may change; between two of them it stays the same. With more
 /// than 160 such times, only every n-th is asked for.
@@ -129,12 +135,6 @@ function sentence(row, isFuture) {
   ].filter(Boolean).join(" ");
 }
 
-const revoked = { FAMILY_SHARED: "family sharing ended",
-  ASSIGNED: "the assigned seat was withdrawn" };
-
-/// The facts of a row: name, what is shown, and the value that is compared.
-function members(row) {
-  const end = row.period_ends_at ?? row.expires_at;
 /// What Apple gave back, where that is not all.
 function refund(row) {
   const share = row.revocation_percentage;
@@ -146,6 +146,12 @@ function refund(row) {
   return `Apple refunded ${share / 1000} % of the price${back}`;
 }
 
+const revoked = { FAMILY_SHARED: "family sharing ended",
+  ASSIGNED: "the assigned seat was withdrawn" };
+
+/// The facts of a row: name, what is shown, and the value that is compared.
+function members(row) {
+  const end = row.period_ends_at ?? row.expires_at;
   const date = (ms) => time(ms);
   const period = [row.starts_at, end];
   return [
@@ -248,10 +254,15 @@ function drawTimeline(parts, view) {
       at < it.to)?.row;
     if (guess || time === null) tell(time, guess);
     clearTimeout(waiting);
-    if (time === null) return;
+    if (time === null) return drawCustomer(parts.customer, view.customer);
+    const isShown = () => view.asOf === time && parts.answer.isConnected;
     waiting = setTimeout(async () => {
       const row = await view.at(time).catch(() => undefined);
-      if (row !== undefined && view.asOf === time && parts.answer.isConnected) tell(time, row);
+      if (row !== undefined && isShown()) tell(time, row);
+      if (!view.customer) return;
+      const then = await ask(`${customerPath(view.row)}&as_of=${Math.round(time)}`)
+        .catch(() => null);
+      if (then && isShown()) drawCustomer(parts.customer, then, time);
     }, guess ? 120 : 0);
   };
   const step = (way) => {
