@@ -12,7 +12,7 @@ struct Customer: Decodable {
 }
 /// What users may use, as Subledger says; remembers the last answer for each user.
 actor Entitlements {
-  var base: URL, last: [String: (asked: Date, customer: Customer)] = [:]
+  var base: URL, timeout = 0.3, last: [String: (asked: Date, customer: Customer)] = [:]
   let token: String, seconds: Double
   init(base: URL, token: String, seconds: Double = 60) {
     (self.base, self.token, self.seconds) = (base, token, seconds)

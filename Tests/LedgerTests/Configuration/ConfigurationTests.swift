@@ -87,7 +87,7 @@ import Testing
             "appAppleId": 9007199254740993 } ],
         "trustRoots": ["root.der", "\(folder.path)/root.pem"], "trustedProxies": ["10.0.0.1"],
         "readTokens": [ { "name": "all", "sha256": "\(digest)" },
-          { "name": "some", "sha256": "\(digest)", "bundleIds": ["com.one"],
+          { "name": "some", "sha256": "\(String(repeating: "cd", count: 32))", "bundleIds": ["com.one"],
             "environments": ["Sandbox"] } ],
         "limits": { "bodyBytes": 1, "connections": 2, "connectionsPerAddress": 3,
           "headerSeconds": 4, "bodySeconds": 5, "idleSeconds": 6 },
