@@ -48,8 +48,8 @@ public enum TypeDescriptions {
 
   /// What was learnt without a notification. The types are ours.
   private static let evidence: [String: Entry] = [
-    "TRANSACTION_INFO": Entry("Apple was asked: the transaction as of then"),
-    "RENEWAL_INFO": Entry("Apple was asked: the renewal as of then"),
+    "TRANSACTION_INFO": Entry("Apple signed: the transaction as of then"),
+    "RENEWAL_INFO": Entry("Apple signed: the renewal as of then"),
     "ACCOUNT_CLAIM": Entry("the backend said: it belongs to an account"),
     "ACCOUNT_RELEASE": Entry("the backend said: it belongs to that account no longer"),
     "GRANT": Entry("the backend granted an entitlement"),

@@ -159,6 +159,7 @@ public final class BundleCheck {
         return report.findings.add(5, link.seq, "the body is not what its line says")
       }
       if !link.source.isSigned { report.unsigned += 1 }
+      if link.source.isOwners { report.statements += 1 }
       events.append(event)
     } catch {
       guard link.source.isSigned else {

@@ -7,8 +7,10 @@ public struct BundleReport: Sendable {
   /// The customer's stream; nil if the first line cannot be read.
   public internal(set) var key: StreamKey?
   public internal(set) var events: Int64 = 0
-  /// How many of the events are V1, which only the chain vouches for.
+  /// How many of the events Apple did not sign, which only the chain vouches for.
   public internal(set) var unsigned: Int64 = 0
+  /// How many of these are statements of the owner; the others are V1.
+  public internal(set) var statements: Int64 = 0
   public internal(set) var anchors: Int64 = 0
   /// How many of the reader's own anchors match the bundle.
   public internal(set) var matchedAnchors: Int64 = 0

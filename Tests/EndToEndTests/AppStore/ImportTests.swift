@@ -132,6 +132,14 @@ import Testing
     #expect(try played.fill(list, "--account-column", "user").code == 2)
     try daemon?.stop()
     #expect(try installation.verify().code == 0)
+    // A claim is no notification of version 1: the check of a bundle says what it is.
+    let bundle = installation.folder.appending(path: "bundle.ndjson").path
+    #expect(try installation.run("export", "--only", ids[1], "--bundle", bundle).code == 0)
+    let checked = try installation.run("verify", "--bundle", bundle)
+    #expect(
+      checked.output.contains("1 of the events are statements of the ledger's owner"),
+      "\(checked)")
+    #expect(!checked.output.contains("V1"), "\(checked)")
   }
 
   @Test func `an import beside the daemon is handed over to it`() throws {

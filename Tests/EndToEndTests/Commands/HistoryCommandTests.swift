@@ -76,7 +76,9 @@ import Testing
     #expect(blocks[4].hasPrefix("#4  2026-01-01T00:03:00Z  auto-renewal turned off"))
     #expect(
       blocks[4].contains("\n    late: an event signed 1 h 27 min later was received before it\n"))
-    #expect(blocks[4].contains("\n    changed nothing"))
+    #expect(
+      blocks[4].contains("\n    changed nothing: events signed later, received before it, had told")
+    )
     #expect(
       blocks[5].hasPrefix(
         "    2026-01-31T01:30:00Z  period ended: access yes → no\n    status  active → expired"))

@@ -129,7 +129,10 @@ enum HistoryText {
       details.add(facts.joined(separator: ", "))
     }
     if let receipt = entry.receipt { details.add(proof(receipt)) }
-    if entry.changes.isEmpty { details.add("changed nothing") }
+    if entry.changes.isEmpty {
+      let known = entry.isLate ? ": events signed later, received before it, had told it" : ""
+      details.add("changed nothing" + known)
+    }
     details.add(entry.changes)
     details.add(payload: entry.payload)
   }

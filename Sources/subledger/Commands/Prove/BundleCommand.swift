@@ -124,8 +124,12 @@ enum BundleCommand {
     if report.matchedAnchors > 0 {
       lines.append("\(report.matchedAnchors) of its chain hashes are in the given anchors")
     }
-    if report.unsigned > 0 {
-      lines.append("\(report.unsigned) of the events are V1 and carry no signature of Apple")
+    let kinds = [
+      (report.unsigned - report.statements, "V1"),
+      (report.statements, "statements of the ledger's owner"),
+    ]
+    for (count, kind) in kinds where count > 0 {
+      lines.append("\(count) of the events are \(kind), and carry no signature of Apple")
     }
     for (product, duration) in report.durations.sorted(by: { $0.key < $1.key }) {
       lines.append(
@@ -145,6 +149,7 @@ enum BundleCommand {
       ("bundle_id", .optional(report.key?.bundleId)),
       ("original_transaction_id", .optional(report.key?.originalTransactionId)),
       ("events", .integer(report.events)), ("unsigned_events", .integer(report.unsigned)),
+      ("owner_statements", .integer(report.statements)),
       ("anchors", .integer(report.anchors)),
       ("kept_anchors", .integer(report.matchedAnchors)),
       ("public_key", .optional(report.publicKey)),
