@@ -12,6 +12,10 @@ extension ProjectionReader {
     guard let (stored, stream) = try stored(key) else { return false }
     // Reads ask memory whether a row was succeeded, so that nothing else may read this page.
     _ = try isPredecessor(key.originalTransactionId)
+    // Where no row names one, nothing else here reads the first page of their table.
+    _ = try connection.statement(
+      "SELECT 1 FROM predecessor WHERE original_transaction_id = ''"
+    ).first { _ in true }
     let id = stored.id
     if let answer = stored.answer {
       try check(answer, of: stored, stream)
