@@ -96,7 +96,7 @@ extension LedgerHandler {
   private func search(
     _ id: String, _ token: Configuration.ReadToken, through sender: ResponseSender
   ) -> HTTPResponse? {
-    service.answer(.short, token, through: sender) { reader throws(LedgerError) in
+    service.answer(.long, token, through: sender) { reader throws(LedgerError) in
       .json(
         Answers.found.json(
           try reader.purchases(

@@ -13,8 +13,7 @@ public enum ProjectionFile {
   /// The tables and views of an empty projection.
   static let tables = Migrations.projection(
     purchase: RowLayout.purchaseColumns, entitlement: SQLView.selected)
-  /// Finds rows by their present answer and by a transaction, and what time alone changes by its
-  /// time. A build makes
+  /// Finds rows by their present answer, and what time alone changes by its time. A build makes
   /// these at its end, from sorted keys.
   static let answerIndexes = """
     CREATE INDEX entitlement_answer
@@ -22,8 +21,6 @@ public enum ProjectionFile {
     CREATE INDEX entitlement_until ON entitlement (answer_until_ms)
       WHERE answer_until_ms IS NOT NULL;
     CREATE INDEX entitlement_span_turn ON entitlement_span (from_ms) WHERE is_turn;
-    CREATE INDEX entitlement_span_transaction ON entitlement_span (transaction_id)
-      WHERE transaction_id IS NOT NULL;
     """
   /// The suffixes of SQLite's files. A -journal exists after a crash while the file was made,
   /// because SQLite writes the first pages before the file is in WAL mode. If it remained, SQLite

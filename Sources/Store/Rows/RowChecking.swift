@@ -22,7 +22,6 @@ extension ProjectionReader {
       try checkIndexes(of: answer, stored)
     }
     try checkTurns(of: stored)
-    try checkTransactions(of: stored)
     for (index, values) in stream.ids.enumerated() {
       for value in values {
         let isFound = try connection.statement(
@@ -75,20 +74,6 @@ extension ProjectionReader {
         """
       ).bind(1, row.spans[span].from).bind(2, stored.id).first { _ in true }
       guard isFound == true else { throw .corrupt("an index lacks a span") }
-    }
-  }
-
-  /// The index by which the rows of a transaction are found.
-  private func checkTransactions(of stored: RowReading.Stored) throws(LedgerError) {
-    let row = stored.projected.row
-    for id in Set(row.spans.compactMap { $0.purchase.map { row.purchases[$0].transactionId } }) {
-      let isFound = try connection.statement(
-        """
-        SELECT 1 FROM entitlement_span INDEXED BY entitlement_span_transaction
-        WHERE transaction_id = ? AND entitlement_id = ?
-        """
-      ).bind(1, id).bind(2, stored.id).first { _ in true }
-      guard isFound == true else { throw .corrupt("an index lacks a transaction") }
     }
   }
 
