@@ -236,4 +236,26 @@ import Testing
     #expect(try installation.run("customer", "42", "--by", "user").code == 2)
     #expect(try daemon.stop().code == 0)
   }
+
+  @Test func `every id of Apple's that a page shows finds its purchase`() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let client = daemon.client()
+    func found(_ id: String, token: String = Installation.token) -> [JSONElement]? {
+      client.get("/v1/search?id=\(id)", token: token)?.json?["items"]?.elements
+    }
+    let ids = [
+      ("7010", "original_transaction_id"), ("70102", "transaction_id"),
+      (Sample.uuid(2), "notification_uuid"),
+    ]
+    for (id, kind) in ids {
+      let items = try #require(found(id))
+      #expect(items.map { $0["original_transaction_id"]?.string } == ["7010"], "\(id)")
+      #expect(items.map { $0["environment"]?.string } == ["Sandbox"], "\(id)")
+      #expect(items.map { $0["kind"]?.string } == [kind])
+      #expect(found(id, token: Installation.otherAppsToken)?.isEmpty == true, "\(id)")
+    }
+    #expect(found("70109")?.isEmpty == true && found("MX1")?.isEmpty == true)
+    #expect(try daemon.stop().code == 0)
+  }
 }
