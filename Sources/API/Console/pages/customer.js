@@ -31,8 +31,8 @@ const nothing = (id) => card(id ? `Nothing is known under “${id}”` : "Enter 
       "your own account names are found. A token that is limited to some apps or environments ",
       "only finds those."),
     h("li", {}, "The order id of a customer’s mail, and what no notification told of, is known to ",
-      "Apple alone. To ask Apple:"),
-    command(`subledger lookup ${/^[0-9A-Za-z]{1,64}$/.test(id) ? id.toUpperCase() : "ID"}`)));
+      "Apple alone. To ask Apple:",
+      command(`subledger lookup ${/^[0-9A-Za-z]{1,64}$/.test(id) ? id.toUpperCase() : "ID"}`))));
 
 /// Every row with this id, whatever the id is. Where there is only a history (everything is in
 /// quarantine), its key stands for the row.
