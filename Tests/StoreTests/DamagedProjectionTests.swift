@@ -109,7 +109,7 @@ import Testing
 
   private func areGood(_ keys: [StreamKey], _ path: String, _ folder: DataFolder) -> Bool {
     guard let reader = try? ProjectionReader.open(folder, path: path),
-      (try? reader.foldedThrough()) == 60
+      (try? reader.checkTables()) != nil, (try? reader.foldedThrough()) == 60
     else { return false }
     return (try? keys.allSatisfy { try reader.isIndexed($0) }) ?? false
   }

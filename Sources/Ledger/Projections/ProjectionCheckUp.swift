@@ -39,8 +39,7 @@ struct ProjectionCheckUp {
   ///   the file system reports.
   mutating func advance() throws(LedgerError) -> Bool {
     try live.requireInPlace()
-    // Of each row only where it is missing.
-    _ = try projection.foldedThrough()
+    try projection.checkTables()
     let end = min(lastStream, nextStream + Self.batchSize - 1)
     while nextStream <= end {
       if let key = try journal.streamKey(nextStream) { try check(key) }

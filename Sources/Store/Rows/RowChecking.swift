@@ -4,6 +4,17 @@ public import Platform
 
 /// Checks one row with everything that leads to it.
 extension ProjectionReader {
+  /// Reads what no check of a row reads unless a row needs it: how far it is folded, and the first
+  /// page of the predecessors.
+  ///
+  /// - Throws: `LedgerError.corrupt` when it is damaged, otherwise what SQLite reports.
+  public func checkTables() throws(LedgerError) {
+    _ = try foldedThrough()
+    _ = try connection.statement(
+      "SELECT 1 FROM predecessor WHERE original_transaction_id = ''"
+    ).first { _ in true }
+  }
+
   /// Whether a stream has a row. If it has, the row has its checksum, its state can be read, its
   /// present answer is that of its spans, and all indexes have it.
   ///
@@ -12,10 +23,6 @@ extension ProjectionReader {
     guard let (stored, stream) = try stored(key) else { return false }
     // Reads ask memory whether a row was succeeded, so that nothing else may read this page.
     _ = try isPredecessor(key.originalTransactionId)
-    // Where no row names one, nothing else here reads the first page of their table.
-    _ = try connection.statement(
-      "SELECT 1 FROM predecessor WHERE original_transaction_id = ''"
-    ).first { _ in true }
     let id = stored.id
     if let answer = stored.answer {
       try check(answer, of: stored, stream)
