@@ -98,7 +98,10 @@ extension LedgerReader {
     documents.sort { $0.key < $1.key }
     let granted = try granted(asked, question)
     let isKnown = !documents.isEmpty || !granted.isEmpty
-    let elsewhere = isKnown ? nil : NamedAnswer.Absence(try whereElse(asked, question, spans))
+    // Only names tell why they are not active.
+    let elsewhere =
+      isKnown || asked.names.isEmpty
+      ? nil : NamedAnswer.Absence(try whereElse(asked, question, spans))
     return CustomerDocument(
       asked,
       entitlements: asked.names.map { name in

@@ -23,24 +23,14 @@ enum LookupCommand {
     _ = Interruption.started(cancellation)
     let search = try AppStoreSearch(id, configuration, cancellation)
     let app = arguments["--app"]
-    if search.kind == .transaction {
-      let known = try journaled(id, configuration, arguments).filter {
-        app ?? $0.bundleId == $0.bundleId && environment ?? $0.environment == $0.environment
-      }
-      if !known.isEmpty {
-        for key in known {
-          let command = history(
-            of: key,
-            among: try reader.streams(withOriginalTransactionId: key.originalTransactionId),
-            arguments)
-          let entry = AppStoreSearch.Found(key: key)
-          Terminal.print(
-            json(entry, search, command), or: text(entry, command), arguments)
-        }
-        return .good
-      }
+    let keys = search.kind == .transaction ? try journaled(id, configuration, arguments) : []
+    let known = keys.filter {
+      app ?? $0.bundleId == $0.bundleId && environment ?? $0.environment == $0.environment
     }
-    let found = try search.run(app: app, environment: environment)
+    let found =
+      known.isEmpty
+      ? try search.run(app: app, environment: environment)
+      : known.map { AppStoreSearch.Found(key: $0) }
     guard !found.isEmpty else {
       let asked = try search.asked(app: app, environment: environment)
       throw .findings(
@@ -51,7 +41,7 @@ enum LookupCommand {
     for entry in found {
       let streams = try reader.streams(
         withOriginalTransactionId: entry.key.originalTransactionId)
-      let isJournaled = streams.contains(entry.key)
+      let isJournaled = !known.isEmpty || streams.contains(entry.key)
       isComplete = isComplete && isJournaled
       let command = isJournaled ? history(of: entry.key, among: streams, arguments) : nil
       Terminal.print(
