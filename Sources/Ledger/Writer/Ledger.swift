@@ -30,16 +30,14 @@ public final class Ledger: Sendable {
   package let jobs = BoundedQueue<LedgerJob>(capacity: Ledger.queueLength)
   private let state = Mutex(State())
   private let projectionReady = WakeupEvent()
+  private let writer = ServiceThread("writer")
+  private let maintenance = ServiceThread("projection")
 
   private struct State {
     var head = Head.empty
     var foldedHead = Head.empty
     var commitObservers: [@Sendable () -> Void] = []
     var failure: LedgerError?
-    /// Signalled when the writer thread has ended; nil before the start and after `stop`.
-    var writerEnded: WakeupEvent?
-    /// The same for the thread that maintains the projection.
-    var maintenanceEnded: WakeupEvent?
     /// The start's projection is live, or cannot become live for now.
     var hasProjection = false
     var durations: [String: Int64] = [:]
@@ -74,12 +72,9 @@ public final class Ledger: Sendable {
     let ledger = Ledger(folder: folder, shared: shared)
     ledger.state.withLock { $0.durations = durations }
     let opened = BoundedQueue<Result<Void, LedgerError>>(capacity: 1)
-    let ended = WakeupEvent()
-    ledger.state.withLock { $0.writerEnded = ended }
     do throws(LedgerError) {
-      _ = try Thread.start("writer") {
+      try ledger.writer.start {
         LedgerWriter.run(ledger, now: now, opened: opened, onFailure: onFailure)
-        ended.signal()
       }
     } catch {
       throw .system("start the writer", 11)
@@ -305,12 +300,8 @@ public final class Ledger: Sendable {
     duties.stop()
     jobs.close()
     liveProjection.changed.signal()
-    let (writer, maintenance) = state.withLock { state in
-      defer { (state.writerEnded, state.maintenanceEnded) = (nil, nil) }
-      return (state.writerEnded, state.maintenanceEnded)
-    }
-    maintenance?.wait()
-    writer?.wait()
+    maintenance.stop()
+    writer.stop()
   }
 
   func setHead(_ head: Head) { state.withLock { $0.head = head } }
@@ -330,14 +321,11 @@ public final class Ledger: Sendable {
   /// Catches up or builds the projection on a thread of its own, which then maintains it. Waits up
   /// to two seconds, so that a start that only has to catch up is complete.
   private func startProjection() {
-    let ledger = self
-    let ended = WakeupEvent()
-    let started = try? Thread.start("projection") {
-      ProjectionMaintenance(ledger).run()
-      ended.signal()
+    do throws(LedgerError) {
+      try maintenance.start { ProjectionMaintenance(self).run() }
+    } catch {
+      markProjectionReady()
     }
-    if started == nil { markProjectionReady() }
-    state.withLock { $0.maintenanceEnded = started.map { _ in ended } }
     projectionReady.wait(milliseconds: 2000)
   }
 

@@ -26,7 +26,7 @@ public final class Overview: Sendable {
   }
 
   private let requests = BoundedQueue<Request>(capacity: Overview.capacity)
-  private let ended = WakeupEvent()
+  private let thread = ServiceThread("overview", .background)
 
   private static let capacity = 1_000
   /// How long counting may delay an answer, nanoseconds.
@@ -38,15 +38,10 @@ public final class Overview: Sendable {
 
   /// Starts the thread.
   public init(_ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts) {
-    let (requests, ended) = (requests, ended)
-    let started = try? Thread.start("overview") {
-      Niceness.background.apply()
-      Self.serve(requests, ledger, arrivals, rows)
-      ended.signal()
-    }
-    if started == nil {
+    do throws(LedgerError) {
+      try thread.start { [requests] in Self.serve(requests, ledger, arrivals, rows) }
+    } catch {
       requests.close()
-      ended.signal()
     }
   }
 
@@ -69,7 +64,7 @@ public final class Overview: Sendable {
   /// Ends the thread, which has a reader of the journal. Must be called before the ledger stops.
   public func stop() {
     requests.close()
-    ended.wait(milliseconds: Self.stopTimeout)
+    thread.stop(within: Self.stopTimeout)
   }
 
   private static func serve(
