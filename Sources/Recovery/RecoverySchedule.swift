@@ -20,8 +20,7 @@ struct RecoverySchedule: Equatable {
 
   /// How long after a recovery it is made again.
   static let again: Int64 = 600_000
-  private static let retry: Int64 = 60_000
-  private static let longestRetry = CivilTime.hour
+  private static let retry = Backoff(first: 60_000, longest: CivilTime.hour)
   /// A silence of this many times the longest usual pause is a reason, at least this long.
   private static let silenceFactor: Int64 = 2
   private static let shortestSilence = CivilTime.hour
@@ -78,9 +77,9 @@ struct RecoverySchedule: Equatable {
   mutating func finish(_ task: Task, at now: Int64, isComplete: Bool) {
     tasks.removeAll { $0.reason == task.reason && $0.due == task.due }
     guard isComplete else {
-      let times = failedTimes[task.reason, default: 0]
-      failedTimes[task.reason] = times + 1
-      let wait = min(Self.retry << Int64(min(times, 10)), Self.longestRetry)
+      let times = failedTimes[task.reason, default: 0] + 1
+      failedTimes[task.reason] = times
+      let wait = Self.retry.wait(after: times)
       return add(Task(reason: task.reason, since: task.since, due: now + wait))
     }
     failedTimes[task.reason] = nil

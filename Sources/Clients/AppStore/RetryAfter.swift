@@ -1,3 +1,5 @@
+import Platform
+
 /// When the next request may be sent, as the answer to one too many says.
 ///
 /// Apple's `Retry-After` is a time in milliseconds since 1970, not the seconds or the date of RFC
@@ -6,8 +8,8 @@
 enum RetryAfter {
   /// Bounds of the wait in milliseconds, whatever the field says.
   static let bounds: ClosedRange<Int64> = 1_000...3_600_000
-  /// The wait for an answer that does not say how long, in milliseconds. Doubled at each attempt.
-  static let usual: Int64 = 60_000
+  /// The wait for an answer that does not say how long.
+  private static let usual = Backoff(first: 60_000, longest: bounds.upperBound)
 
   /// The milliseconds to wait.
   ///
@@ -21,8 +23,7 @@ enum RetryAfter {
     _ field: String?, date: String?, now: Int64, attempt: Int
   ) -> Int64 {
     let server = date.flatMap(HTTPDate.milliseconds) ?? now
-    let wait =
-      field.flatMap { Self.wait($0, from: server) } ?? usual << Int64(min(max(attempt - 1, 0), 10))
+    let wait = field.flatMap { Self.wait($0, from: server) } ?? usual.wait(after: attempt)
     return min(max(wait, bounds.lowerBound), bounds.upperBound)
   }
 

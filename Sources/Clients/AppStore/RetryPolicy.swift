@@ -1,3 +1,5 @@
+import Platform
+
 /// How often a call is repeated, and after which wait.
 public struct RetryPolicy: Sendable {
   /// Requests of one call at most.
@@ -12,8 +14,8 @@ public struct RetryPolicy: Sendable {
   /// For a caller that repeats the call itself, after the wait that the error names.
   public static let once = RetryPolicy(attempts: 1, longestWait: 0)
 
-  /// The first wait, and the longest that is chosen here, in milliseconds.
-  private static let backoff: ClosedRange<Int64> = 1_000...300_000
+  /// The waits that are chosen here.
+  private static let backoff = Backoff(first: 1_000, longest: 300_000)
 
   /// The milliseconds to wait before the next attempt; nil if there must be none.
   ///
@@ -26,7 +28,7 @@ public struct RetryPolicy: Sendable {
       return milliseconds <= longestWait ? milliseconds : nil
     }
     guard error.endpoint.isIdempotent else { return nil }
-    let full = min(Self.backoff.upperBound, Self.backoff.lowerBound << Int64(min(attempt - 1, 20)))
+    let full = Self.backoff.wait(after: attempt)
     return min(longestWait, full / 2 + Int64(Double(full / 2) * min(max(jitter, 0), 1)))
   }
 }

@@ -113,10 +113,10 @@ package final class ProjectionMaintenance {
     }
   }
 
-  /// The next build begins one second after the first failure, later up to a minute.
+  private static let backoff = Backoff(first: 1_000, longest: 60_000)
+
   private func delayBuild() {
-    let delay = Int64(min(60_000, 500 << min(failures, 10))) * 1_000_000
-    nextBuild = clock() + delay
+    nextBuild = clock() + Self.backoff.wait(after: failures) * 1_000_000
   }
 
   // MARK: Catching up
