@@ -3,6 +3,7 @@ import Glibc
 import Ledger
 import Platform
 import Store
+import StrictJSON
 import Support
 import Synchronization
 import Testing
@@ -88,6 +89,35 @@ import Testing
     try Self.run(sinks, try Self.ledger(customers: 80)) { service in
       _ = try Self.wait(service, "b") { $0.counts.delivered == 80 }
       _ = try Self.wait(service, "a") { _ in silent.requests.count == 32 }
+    }
+  }
+
+  private static func ask(_ service: DeliveryService, _ command: SinkCommand) throws -> JSONValue {
+    let answers = BoundedQueue<SinkCommand.Outcome>(capacity: 1)
+    service.perform(command) { _ = answers.enqueue($0) }
+    let outcome = try #require(answers.dequeue())
+    guard case .done(let answer) = outcome else { throw TestFailure("\(outcome)") }
+    return answer
+  }
+
+  @Test func `what is given up stays, also beside what is given up after a restart`() throws {
+    let receiver = try ScriptedServer { _ in [.response(400, "")] }
+    let sink = try Self.sink("a", receiver)
+    let world = try Self.ledger(customers: 1)
+    for seq in 1...2 as ClosedRange<Int64> {
+      try Self.run([sink], world) { service in
+        if seq == 2 {
+          let event = Sample.notification(2, otid: "7002")
+          try world.ingest(try SharedAuthority.sign(event), at: 1)
+        }
+        _ = try Self.wait(service, "a") { $0.held == 1 }
+        var skip = SinkCommand(.skip, "a")
+        skip.seq = seq
+        _ = try Self.ask(service, skip)
+        let shown = try JSONDocument(parsing: try Self.ask(service, SinkCommand(.show, "a")).bytes)
+        let dead = try #require(shown.root["dead"]?.elements).compactMap { $0["seq"]?.integer }
+        #expect(dead == Array(1...seq))
+      }
     }
   }
 

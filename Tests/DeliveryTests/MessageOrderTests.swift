@@ -8,8 +8,7 @@ import Testing
 
   private static func event(_ seq: Int64, _ received: Int64) -> MessageOrder.Event {
     MessageOrder.Event(
-      message: .init(place: .event(seq: seq), stream: 1, receivedAt: received, after: fed),
-      seq: seq, hash: [UInt8(seq)], isWanted: true)
+      seq: seq, hash: [UInt8(seq)], stream: 1, receivedAt: received, isWanted: true)
   }
 
   /// The places of a piece, `t` for a moment and its time, and how far it reaches.

@@ -119,9 +119,8 @@ struct SinkWorld {
       found.map { seq in
         let event = events[Int(seq) - 1]
         return MessageOrder.Event(
-          message: .init(
-            place: .event(seq: seq), stream: event.stream, receivedAt: event.receivedAt,
-            after: fed), seq: seq, hash: [UInt8(truncatingIfNeeded: seq)], isWanted: true)
+          seq: seq, hash: [UInt8(truncatingIfNeeded: seq)], stream: event.stream,
+          receivedAt: event.receivedAt, isWanted: true)
       }, reachesHead: last == head, from: fed, sweep, limit: 3
     ) { (after, through, limit) in
       let all = rows.flatMap { stream, rows in

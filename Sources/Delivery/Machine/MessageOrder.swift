@@ -7,9 +7,10 @@
 struct MessageOrder {
   /// An event of the journal; not every one is for the sink.
   struct Event: Sendable {
-    let message: SinkMachine.NewMessage
     let seq: Int64
     let hash: [UInt8]
+    let stream: Int64?
+    let receivedAt: Int64
     let isWanted: Bool
   }
 
@@ -69,7 +70,7 @@ struct MessageOrder {
       }
       limit *= 2
     }
-    let told = end < bound ? Array(events.prefix { $0.message.receivedAt <= end }) : events
+    let told = end < bound ? Array(events.prefix { $0.receivedAt <= end }) : events
     var piece = merged(told, found, end, fed)
     piece.hasMore = end < bound
     return piece
@@ -80,7 +81,7 @@ struct MessageOrder {
     _ events: [Event], _ reachesHead: Bool, _ fed: SinkMachine.Mark, _ sweep: Sweep?
   ) -> Int64 {
     guard let sweep else { return fed.clock }
-    let before = events.last.map { $0.message.receivedAt - 1 }
+    let before = events.last.map { $0.receivedAt - 1 }
     let bound = reachesHead ? max(sweep.through, before ?? .min) : before ?? fed.clock
     return max(fed.clock, min(sweep.now, bound))
   }
@@ -103,22 +104,18 @@ struct MessageOrder {
       }
     }
     for event in events {
-      let received = event.message.receivedAt
-      tell(before: received)
+      tell(before: event.receivedAt)
       (mark.seq, mark.hash) = (event.seq, event.hash)
-      mark.clock = max(mark.clock, min(end, received - 1))
+      mark.clock = max(mark.clock, min(end, event.receivedAt - 1))
       guard event.isWanted else { continue }
-      piece.messages.append(event.message.followed(by: mark))
+      piece.messages.append(
+        SinkMachine.NewMessage(
+          place: .event(seq: event.seq), stream: event.stream, receivedAt: event.receivedAt,
+          after: mark))
     }
     tell(before: .max)
     mark.clock = max(mark.clock, end)
     piece.through = mark
     return piece
-  }
-}
-
-extension SinkMachine.NewMessage {
-  func followed(by mark: SinkMachine.Mark) -> Self {
-    Self(place: place, stream: stream, receivedAt: receivedAt, after: mark)
   }
 }

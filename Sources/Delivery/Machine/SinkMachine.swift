@@ -1,4 +1,5 @@
 import Ledger
+import Platform
 
 /// What one sink has delivered, and what it may send now: a value without clock, files or network,
 /// so that every history of it can be played in a test.
@@ -14,6 +15,89 @@ struct SinkMachine {
   /// A place in the order of messages, given by `feed`. Kept across restarts for held messages.
   typealias Ordinal = Int64
 
+  struct Settings: Sendable, Equatable {
+    var order = Configuration.Sink.Order.customer
+    var concurrency = 8
+    /// Messages that may be held.
+    var heldLimit = 100_000
+  }
+
+  /// What the operator, or the receiver by 410, decided.
+  enum Condition: String, Sendable {
+    case on, paused, gone
+    /// The place in the journal is not known; nothing is sent.
+    case lost
+  }
+
+  /// A place in the journal, and in time.
+  struct Mark: Sendable, Equatable {
+    /// Events up to here are done.
+    var seq: Int64
+    /// hash[seq], which ties the place to this history of the journal.
+    var hash: [UInt8]
+    /// What time alone changed until here is done; milliseconds since 1970.
+    var clock: Int64
+  }
+
+  /// The endpoint does not answer.
+  struct Outage: Sendable, Equatable {
+    struct Probe: Sendable, Equatable {
+      let ordinal: Ordinal
+      let isOldest: Bool
+    }
+
+    let since: Int64
+    /// The message that may be what is wrong; nil if that is unlikely.
+    var suspect: Ordinal?
+    /// The only customer whose messages failed; nil if there are several.
+    var customer: Int64?
+    var failure: Failure
+    var probes = 0
+    var probeAt: Int64 = 0
+    /// Whether the receiver said when to come again.
+    var isTold = false
+    var isOthersTurn = false
+    /// The last probe that was not the oldest message.
+    var lastOther: Ordinal = 0
+    var probing: Probe?
+
+    var isOneCustomers: Bool { customer != nil }
+
+    /// Whether a probe may be sent. One that is further away than a receiver may say is of a clock
+    /// that was set back.
+    func isDue(at now: Int64) -> Bool { !(1...Self.longestWait).contains(probeAt - now) }
+
+    private static let longestWait: Int64 = 7_200_000
+
+    init(since: Int64, suspect: Message?, failure: Failure) {
+      (self.since, self.failure) = (since, failure)
+      (self.suspect, customer) = (suspect?.ordinal, suspect?.customer)
+    }
+  }
+
+  /// What a sink was when it was last stored.
+  struct Stored: Sendable {
+    var condition = Condition.on
+    var mark: Mark
+    var held: [HeldMessage] = []
+    /// Dead messages after the mark.
+    var dead: [Place] = []
+    /// The last ordinal of those that are dead: no other message may get one of theirs.
+    var lastDead: Ordinal = 0
+  }
+
+  /// What changed since it was last stored, besides the mark.
+  struct Changes: Sendable {
+    /// Held messages that are new, changed or gone.
+    var held: Set<Ordinal> = []
+    var dead: [DeadMessage] = []
+    var conditionChanged = false
+    /// Attempts that ended.
+    var outcomes = 0
+
+    var isEmpty: Bool { held.isEmpty && dead.isEmpty && !conditionChanged }
+  }
+
   private(set) var settings: Settings
   private(set) var condition: Condition
   /// Up to here everything is delivered, held or dead.
@@ -21,8 +105,8 @@ struct SinkMachine {
   /// Up to here messages were fed.
   private(set) var fed: Mark
   /// Messages that were fed and are neither done nor held, in their order.
-  var window = MessageWindow()
-  var held = HeldMessages()
+  private(set) var window = MessageWindow()
+  private(set) var held = HeldMessages()
   private(set) var outage: Outage?
   /// Requests that may be under way at the same time.
   private(set) var limit: Int
@@ -43,7 +127,7 @@ struct SinkMachine {
     (condition, mark, fed) = (stored.condition, stored.mark, stored.mark)
     self.limit = limit ?? settings.concurrency
     random = SplitMix(state: seed)
-    lastOrdinal = stored.held.map(\.message.ordinal).max() ?? 0
+    lastOrdinal = stored.held.map(\.message.ordinal).reduce(stored.lastDead, max)
     for held in stored.held { self.held.add(held) }
     window.skip(stored.held.map(\.message.place) + stored.dead, after: mark)
   }
@@ -170,8 +254,7 @@ struct SinkMachine {
 
   /// Takes back what `next` gave, as it could not be sent for a reason that is ours.
   mutating func takeBack(_ ordinal: Ordinal) {
-    guard let message = underWay.removeValue(forKey: ordinal) else { return }
-    if let stream = message.stream { busy.remove(stream) }
+    guard let message = endAttempt(ordinal) else { return }
     if outage?.probing?.ordinal == ordinal { outage?.probing = nil }
     putBack(message)
   }
@@ -179,8 +262,7 @@ struct SinkMachine {
   /// Leaves out what `next` gave, as it need not be sent any more: that says nothing about the
   /// receiver.
   mutating func leaveOut(_ ordinal: Ordinal) {
-    guard let message = underWay.removeValue(forKey: ordinal) else { return }
-    if let stream = message.stream { busy.remove(stream) }
+    guard let message = endAttempt(ordinal) else { return }
     if outage?.probing?.ordinal == ordinal { outage?.probing = nil }
     changes.outcomes += 1
     remove(message)
@@ -191,8 +273,7 @@ struct SinkMachine {
 
   /// What became of a message that `next` gave.
   mutating func finish(_ ordinal: Ordinal, _ outcome: Outcome, at now: Int64) {
-    guard var message = underWay.removeValue(forKey: ordinal) else { return }
-    if let stream = message.stream { busy.remove(stream) }
+    guard var message = endAttempt(ordinal) else { return }
     message.attempts += 1
     changes.outcomes += 1
     if outcome == .delivered {
@@ -209,6 +290,13 @@ struct SinkMachine {
       }
     }
     advance()
+  }
+
+  /// A message under way, which no longer is.
+  private mutating func endAttempt(_ ordinal: Ordinal) -> Message? {
+    guard let message = underWay.removeValue(forKey: ordinal) else { return nil }
+    if let stream = message.stream { busy.remove(stream) }
+    return message
   }
 
   private mutating func succeed(_ message: Message, at now: Int64) {
@@ -268,8 +356,12 @@ struct SinkMachine {
   }
 
   private mutating func schedule(_ outage: inout Outage, _ wait: Int64?, at now: Int64) {
-    outage.probeAt = now + max(wait ?? 0, random.around(RetryDelay.afterProbes(outage.probes)))
+    outage.probeAt = now + max(wait ?? 0, varied(RetryDelay.down.wait(after: outage.probes + 1)))
     outage.isTold = wait != nil
+  }
+
+  private mutating func varied(_ milliseconds: Int64) -> Int64 {
+    Backoff.varied(milliseconds, by: &random)
   }
 
   /// Holds a message that was refused, or gives it up after the last attempt.
@@ -281,7 +373,7 @@ struct SinkMachine {
     refusals += 1
     if refusedCustomers.count < 2 { refusedCustomers.insert(message.customer) }
     if let delay = RetryDelay.afterRefusals(message.refusals) {
-      hold(message, nextAt: now + random.around(delay))
+      hold(message, nextAt: now + varied(delay))
     } else {
       die(message, at: now)
     }

@@ -24,29 +24,19 @@ extension MessageMaker {
   /// Another fold changed the answer for a customer.
   func recalculation(_ at: Int64, _ stream: Int64) throws(Failure) -> OutgoingMessage {
     let key = try key(stream)
-    let known: Recalculation?
-    do throws(LedgerError) {
-      known = try store.recalculation(at: at, of: stream)
-    } catch {
-      throw error.isTemporary ? .notNow : .unreadable
+    let known = try found { () throws(LedgerError) in
+      try store.recalculation(at: at, of: stream)
     }
-    guard let known else { throw .unreadable }
-    let found = try read { () throws(LedgerError) in
+    let (rows, seq) = try found { () throws(LedgerError) in
       try reader.row(knownAt: at, of: key)
     }
-    guard let (rows, seq) = found else { throw .unreadable }
     return try message(
       MessageType.recalculated, at, key, seq, source: "rebuild", rows,
       hadAccess: known.hadAccess, changes: known.changes)
   }
 
   private func key(_ stream: Int64) throws(Failure) -> StreamKey {
-    let key: StreamKey?
-    do throws(LedgerError) { key = try reader.journal.streamKey(stream) } catch {
-      throw error.isTemporary ? .notNow : .unreadable
-    }
-    guard let key else { throw .unreadable }
-    return key
+    try found { () throws(LedgerError) in try reader.journal.streamKey(stream) }
   }
 
   private func message(

@@ -11,14 +11,15 @@ struct DeliveryRequest {
   /// - Parameters:
   ///   - attempt: from 1.
   ///   - replay: the number of the replay; 0 for the sink itself.
+  ///   - version: of this program.
   /// - Throws: `ClientError.failed` when OpenSSL cannot sign.
   init(
     _ message: OutgoingMessage, _ attempt: Int, _ sink: Configuration.Sink, _ replay: Int64,
-    _ worker: DeliveryWorker
+    version: String
   ) throws(ClientError) {
     let seconds = Clock.now() / 1000
     var fields: [(name: String, value: String)] = [
-      ("content-type", "application/json"), ("user-agent", "subledger/\(worker.service.version)"),
+      ("content-type", "application/json"), ("user-agent", "subledger/\(version)"),
       ("webhook-id", message.id), ("subledger-attempt", "\(attempt)"),
     ]
     if replay > 0 { fields.append(("subledger-replay", "\(replay)")) }

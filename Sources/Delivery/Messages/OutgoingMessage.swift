@@ -68,16 +68,10 @@ struct MessageMaker {
     try found { () throws(LedgerError) in try reader.journal.event(seq: seq) }
   }
 
-  /// Reads an event, which the journal has.
-  private func found<Event>(
-    _ read: () throws(LedgerError) -> Event?
-  ) throws(Failure) -> Event {
-    do throws(LedgerError) {
-      if let event = try read() { return event }
-    } catch {
-      if error.isTemporary { throw .notNow }
-    }
-    throw .unreadable
+  /// Reads what the files have.
+  func found<Value>(_ body: () throws(LedgerError) -> Value?) throws(Failure) -> Value {
+    guard let value = try read(body) else { throw .unreadable }
+    return value
   }
 
   /// What Apple POSTed: the JWS byte for byte in canonical JSON, or the canonical body of version 1
@@ -99,10 +93,7 @@ struct MessageMaker {
 
   /// What Apple POSTed and was not admitted. It may have been admitted or dropped since.
   private func quarantined(_ id: Int64) throws(Failure) -> OutgoingMessage {
-    let found: StoredQuarantine?
-    do throws(LedgerError) { found = try reader.journal.quarantined(id: id) } catch {
-      throw error.isTemporary ? .notNow : .unreadable
-    }
+    let found = try read { () throws(LedgerError) in try reader.journal.quarantined(id: id) }
     guard let found else { throw .overtaken }
     let uuid = found.notificationUUID ?? NotificationUUID(digest: found.bodySHA256).description
     return OutgoingMessage(

@@ -1,5 +1,6 @@
 import Ledger
 import Platform
+import Store
 import StrictJSON
 import Synchronization
 
@@ -27,11 +28,14 @@ final class MirrorService: Sendable {
   /// Starts mirrors that are new or changed, and stops those that are gone.
   ///
   /// - Parameters:
-  ///   - paused: the names of those that were paused before a restart.
-  ///   - unknown: the names of those that this data folder had and knows nothing of.
-  func adopt(
-    _ mirrors: [Configuration.Mirror], paused: Set<String>, unknown: Set<String>
-  ) {
+  ///   - records: what the folder has stored of sinks and mirrors: which it has, and which are
+  ///     paused. Where a mirror is stands in its database.
+  ///   - lost: the names of those that this data folder had and knows nothing of.
+  /// - Returns: what is to be stored of new ones.
+  @discardableResult func adopt(
+    _ mirrors: [Configuration.Mirror], _ records: [SinkRecord] = [], lost: Set<String> = []
+  ) -> [SinkRecord] {
+    let known = Dictionary(records.map { ($0.id.name, $0.state) }) { $1 }
     state.withLock { state in
       guard !state.isStopped else { return }
       for (name, running) in state.running where !mirrors.contains(running.mirror) {
@@ -40,17 +44,24 @@ final class MirrorService: Sendable {
       }
       for mirror in mirrors where state.running[mirror.name] == nil {
         let running = RunningMirror(
-          mirror, isPaused: paused.contains(mirror.name),
-          unknown.contains(mirror.name) ? .unknown : .proven, at: Clock.now())
+          mirror, isPaused: known[mirror.name] == SinkMachine.Condition.paused.rawValue,
+          lost.contains(mirror.name) ? .unknown : .proven, at: Clock.now())
         start(running, &state)
       }
     }
+    return mirrors.map(\.name).filter { known[$0] == nil && !lost.contains($0) }
+      .map { Self.record($0, .on) }
+  }
+
+  private static func record(_ name: String, _ condition: SinkMachine.Condition) -> SinkRecord {
+    let place = SinkMachine.Mark(seq: 0, hash: Head.empty.hash, clock: 0)
+    return SinkRecord(SinkRecord.ID(name), place, condition, since: Clock.now())
   }
 
   private func start(_ running: RunningMirror, _ state: inout State) {
     do throws(LedgerError) {
       try running.thread.start { [ledger] in
-        MirrorWorker(running.mirror, running, ledger).run()
+        MirrorWorker(running, ledger).run()
       }
       state.running[running.mirror.name] = running
     } catch {
@@ -70,25 +81,52 @@ final class MirrorService: Sendable {
     for thread in threads { thread.stop() }
   }
 
-  var statuses: [MirrorStatus] {
-    state.withLock { $0.running.values.map(\.status) }.sorted { $0.name < $1.name }
+  var statuses: [DeliveryStatus] {
+    state.withLock { $0.running.values.map(\.status) }.sorted { $0.id < $1.id }
   }
 
-  /// Stops a mirror's work until it is resumed. Returns its status; nil if there is no mirror of
-  /// this name.
-  func pause(_ name: String) -> MirrorStatus? {
-    guard let running = state.withLock({ $0.running[name] }) else { return nil }
-    running.pause()
-    return running.status
+  /// Does a command about a mirror. Returns what is to be stored of it, if anything, too.
+  func perform(_ command: SinkCommand) -> (SinkRecord?, SinkCommand.Outcome) {
+    guard let running = state.withLock({ $0.running[command.name] }) else { return (nil, .noSink) }
+    var record: SinkRecord?
+    switch command.verb {
+    case .show: break
+    case .pause:
+      // What is stored then would be the folder's word that the mirror is its own.
+      guard !running.isLost else {
+        return (nil, .refused("its place is lost: nothing is written"))
+      }
+      record = Self.record(command.name, .paused)
+      running.pause()
+    case .resume:
+      let (start, refusal) = Self.start(command.from, running)
+      if let refusal { return (nil, .refused(refusal)) }
+      record = Self.record(command.name, .on)
+      running.resume(start)
+    case .skip, .retry, .replay, .test:
+      let why = "a mirror has rows and no messages; pause, resume and show are for it"
+      return (nil, .refused(why))
+    }
+    return (record, .shown(running.status))
   }
 
-  /// Resumes a mirror that is paused or lost. Returns its status; nil if there is no mirror of this
-  /// name.
-  ///
-  /// - Parameter start: where it goes on; nil if nothing is said.
-  func resume(_ name: String, _ start: MirrorStart?) -> MirrorStatus? {
-    guard let running = state.withLock({ $0.running[name] }) else { return nil }
-    running.resume(start)
-    return running.status
+  /// Where a mirror goes on, as the operator says, nil for where it was; or why it cannot.
+  private static func start(
+    _ from: String?, _ running: RunningMirror
+  ) -> (MirrorStart?, refusal: String?) {
+    let cursor = running.status.cursor
+    switch from {
+    case nil where !running.isLost: return (nil, nil)
+    case _ where !running.isLost:
+      return (nil, "a mirror goes on where its database is, unless its place is lost")
+    case "start": return (.fill, nil)
+    case cursor: return (.proven, nil)
+    default:
+      return (
+        nil,
+        "its place is lost: --from start fills its tables anew with this journal, and "
+          + "--from \(cursor) goes on where they are, if this journal has that place"
+      )
+    }
   }
 }

@@ -10,7 +10,6 @@ import Store
 /// Moves one mirror: fills it, and then writes what changed since the event that it is at. Rows and
 /// cursor move in one SQL transaction, so every event has its effect once, whatever is killed.
 final class MirrorWorker {
-  private let mirror: Configuration.Mirror
   private let running: RunningMirror
   private let ledger: Ledger
   private var reader: LedgerReader?
@@ -24,14 +23,15 @@ final class MirrorWorker {
   private static let rowBatch = 1_000
   private static let eventBatch = 1_000
   private static let accountBatch: Int64 = 1_000
-  /// Milliseconds until a server is given up, and between two attempts at most.
+  /// Milliseconds until a server is given up, and between two looks at what nothing signals.
   private static let dialling: Int64 = 10_000
-  private static let longestPause: Int64 = 300_000
   private static let idle: Int64 = 1_000
 
-  init(_ mirror: Configuration.Mirror, _ running: RunningMirror, _ ledger: Ledger) {
-    (self.mirror, self.running, self.ledger) = (mirror, running, ledger)
+  init(_ running: RunningMirror, _ ledger: Ledger) {
+    (self.running, self.ledger) = (running, ledger)
   }
+
+  private var mirror: Configuration.Mirror { running.mirror }
 
   /// Runs until it is cancelled.
   func run() {
@@ -61,16 +61,15 @@ final class MirrorWorker {
         if error.code == .notReady { failures = 0 } else { close() }
         running.report(.failed(error.description), at: state, head: ledger.foldedHead.seq)
         failures += 1
-        pause(min(Self.longestPause, 500 << Int64(min(failures, 10))))
+        pause(RetryDelay.down.wait(after: failures))
       }
     }
     close()
   }
 
-  /// Waits a time that is a tenth shorter or longer, so that many daemons do not come together.
   private func pause(_ milliseconds: Int64) {
-    let tenth = milliseconds / 10
-    running.thread.cancellation.wait(milliseconds: milliseconds + Int64.random(in: -tenth...tenth))
+    var random = SystemRandomNumberGenerator()
+    running.thread.cancellation.wait(milliseconds: Backoff.varied(milliseconds, by: &random))
   }
 
   private func close() {
@@ -135,11 +134,9 @@ final class MirrorWorker {
     throw .rowsNotReady
   }
 
-  private func journal<Value>(
-    _ body: (JournalReader) throws(LedgerError) -> Value
-  ) throws(LedgerError) -> Value {
+  private func journal() throws(LedgerError) -> JournalReader {
     guard let reader else { throw .rowsNotReady }
-    return try body(reader.journal)
+    return reader.journal
   }
 
   // MARK: Filling
@@ -165,14 +162,13 @@ final class MirrorWorker {
     case .unknown: throw .mirrorLost("its place in the journal was lost with sinks.sqlite")
     case .proven: break
     }
-    let id = try journal { (journal) throws(LedgerError) in try journal.journalId() }
-    guard journalId == id else { throw .mirrorLost("its tables are of another journal") }
+    let journal = try journal()
+    guard journalId == (try journal.journalId()) else {
+      throw .mirrorLost("its tables are of another journal")
+    }
     // Another daemon of a shared journal was further, and this copy follows.
     guard ledger.copy == nil || state.seq <= ledger.foldedHead.seq else { throw .rowsNotReady }
-    let hash = try journal { (journal) throws(LedgerError) in
-      state.seq == 0 ? Head.empty.hash : try journal.hash(at: state.seq)
-    }
-    guard hash == state.hash else {
+    guard try journal.hash(at: state.seq) == state.hash else {
       throw .mirrorLost("its tables are at a place that this journal lacks")
     }
     return state.fold != fold(state.layout)
@@ -198,10 +194,9 @@ final class MirrorWorker {
       last = end.key
     }
     try fillEvents(tables, state, through: head.seq, generation)
-    let id = try journal { (journal) throws(LedgerError) in try journal.journalId() }
     let filled = MirrorTables.State(
-      layout: state.layout, generation: generation, journalId: id, fold: fold(state.layout),
-      seq: head.seq, hash: head.hash)
+      layout: state.layout, generation: generation, journalId: try journal().journalId(),
+      fold: fold(state.layout), seq: head.seq, hash: head.hash)
     try tables.atomically(state) { () throws(LedgerError) in try tables.set(filled) }
     (self.state, erasures) = (filled, nil)
     running.filled()
@@ -214,9 +209,7 @@ final class MirrorWorker {
     var seq: Int64 = 0
     while seq < last {
       guard !running.thread.isStopping else { throw .stopped }
-      let events = try journal { (journal) throws(LedgerError) in
-        try journal.eventKeys(after: seq, through: last, limit: Self.eventBatch)
-      }
+      let events = try journal().eventKeys(after: seq, through: last, limit: Self.eventBatch)
       guard let end = events.last else { return }
       var batch = MirrorBatch(layout: state.layout)
       for event in events { batch.add(event) }
@@ -230,11 +223,11 @@ final class MirrorWorker {
   /// Writes the next events and the rows of their customers, which may already have later ones.
   private func move(_ tables: MirrorTables, _ state: MirrorTables.State) throws(LedgerError) {
     let head = ledger.foldedHead
-    let events = try journal { (journal) throws(LedgerError) in
-      try journal.eventKeys(after: state.seq, through: head.seq, limit: Self.eventBatch)
-    }
+    let journal = try journal()
+    let events = try journal.eventKeys(
+      after: state.seq, through: head.seq, limit: Self.eventBatch)
     guard let end = events.last else { throw .rowsNotReady }
-    let hash = try journal { (journal) throws(LedgerError) in try journal.hash(at: end.seq) }
+    let hash = try journal.hash(at: end.seq)
     let rows = try read { (reader) throws(LedgerError) in
       try reader.mirroredRows(of: Set(events.compactMap(\.stream)))
     }
@@ -264,16 +257,14 @@ final class MirrorWorker {
   private func forgetAccounts(_ tables: MirrorTables) throws(LedgerError) {
     let now = ledger.erasures
     guard erasures != now, let state else { return }
+    let journal = try journal()
     var last = ""
     while true {
       let names = try tables.accounts(
         after: last, state.generation, limit: Self.accountBatch)
       guard let end = names.last else { break }
-      let gone = try journal { (journal) throws(LedgerError) in
-        var gone: [String] = []
-        for name in names where try !journal.hasAccount(name) { gone.append(name) }
-        return gone
-      }
+      var gone: [String] = []
+      for name in names where try !journal.hasAccount(name) { gone.append(name) }
       if !gone.isEmpty { try tables.remove(accounts: gone) }
       last = end
     }

@@ -1,27 +1,8 @@
 import Ledger
 import Platform
+import Store
 import StrictJSON
 import Synchronization
-
-/// What one mirror does now. Times are milliseconds since 1970 UTC.
-struct MirrorStatus: Sendable {
-  let name: String
-  /// Hosts and ports, without user and database.
-  let address: String
-  /// `up`, `filling`, `down`, `lost` or `paused`.
-  var state = "down"
-  var since: Int64
-  var reason: String?
-  /// Events through this one are in the database, as far as is known.
-  var seq: Int64 = 0
-  var hash: [UInt8] = []
-  var head: Int64 = 0
-  /// Events that were moved since the start, and attempts that failed.
-  var moved: Int64 = 0
-  var failed: Int64 = 0
-  /// Where it goes on that has rows already.
-  var start: MirrorStart
-}
 
 /// Where a mirror goes on that has rows already.
 enum MirrorStart: Sendable {
@@ -40,7 +21,8 @@ final class RunningMirror: Sendable {
   private let shared: Mutex<Shared>
 
   private struct Shared {
-    var status: MirrorStatus
+    var status: DeliveryStatus
+    var start: MirrorStart
     var isPaused: Bool
   }
 
@@ -54,16 +36,19 @@ final class RunningMirror: Sendable {
     _ mirror: Configuration.Mirror, isPaused: Bool, _ start: MirrorStart, at now: Int64
   ) {
     self.mirror = mirror
-    shared = Mutex(
-      Shared(
-        status: MirrorStatus(
-          name: mirror.name, address: mirror.hosts, since: now, start: start),
-        isPaused: isPaused))
+    let status = DeliveryStatus(
+      id: SinkRecord.ID(mirror.name), kind: "mirror", url: mirror.hosts, state: "down", since: now)
+    shared = Mutex(Shared(status: status, start: start, isPaused: isPaused))
   }
 
-  var status: MirrorStatus { shared.withLock { $0.status } }
+  var status: DeliveryStatus { shared.withLock { $0.status } }
+
+  var start: MirrorStart { shared.withLock { $0.start } }
 
   var isPaused: Bool { shared.withLock { $0.isPaused } }
+
+  /// Whether it cannot go on before the operator says where.
+  var isLost: Bool { shared.withLock { $0.status.state == "lost" || $0.start == .unknown } }
 
   func pause() {
     shared.withLock { shared in
@@ -77,47 +62,47 @@ final class RunningMirror: Sendable {
   func resume(_ start: MirrorStart?) {
     shared.withLock { shared in
       shared.isPaused = false
-      shared.status.start = start ?? shared.status.start
+      shared.start = start ?? shared.start
       (shared.status.state, shared.status.since) = ("down", Clock.now())
       shared.status.reason = "it connects"
     }
     thread.wake()
   }
 
-  var start: MirrorStart { shared.withLock { $0.status.start } }
-
   /// Notes that its rows are those of this journal.
-  func filled() { shared.withLock { $0.status.start = .proven } }
+  func filled() { shared.withLock { $0.start = .proven } }
 
   /// Tells what the mirror does, and logs what changed.
   func report(
     _ report: Report, at state: MirrorTables.State?, head: Int64, moved: Int = 0
   ) {
-    let now = Clock.now()
     let (before, after) = shared.withLock { shared in
       let before = shared.status
-      shared.status.head = head
-      shared.status.moved += Int64(moved)
-      if let state, state.journalId != nil {
-        (shared.status.seq, shared.status.hash) = (state.seq, state.hash)
-      }
-      shared.status.reason = nil
-      switch report {
-      case .up:
-        let isOlder = state.map { $0.layout < MirrorSchema.layout } ?? false
-        (shared.status.state, shared.status.reason) = ("up", isOlder ? Self.lacksColumns : nil)
-      case .filling: shared.status.state = "filling"
-      case .paused: shared.status.state = "paused"
-      case .failed(let reason):
-        (shared.status.state, shared.status.reason) = ("down", reason)
-        shared.status.failed += 1
-      case .lost(let reason):
-        (shared.status.state, shared.status.reason) = ("lost", reason)
-      }
-      if shared.status.state != before.state || before.since == 0 { shared.status.since = now }
+      Self.tell(report, state, &shared.status)
+      shared.status.end = head
+      shared.status.counts.delivered += Int64(moved)
+      if shared.status.state != before.state { shared.status.since = Clock.now() }
       return (before, shared.status)
     }
-    log(before, after)
+    if before.state != after.state || before.reason != after.reason { log(after) }
+  }
+
+  private static func tell(
+    _ report: Report, _ state: MirrorTables.State?, _ status: inout DeliveryStatus
+  ) {
+    if let state, state.journalId != nil { (status.seq, status.hash) = (state.seq, state.hash) }
+    status.reason = nil
+    switch report {
+    case .up:
+      let isOlder = state.map { $0.layout < MirrorSchema.layout } ?? false
+      (status.state, status.reason) = ("up", isOlder ? lacksColumns : nil)
+    case .filling: status.state = "filling"
+    case .paused: status.state = "paused"
+    case .failed(let reason):
+      (status.state, status.reason) = ("down", reason)
+      status.counts.failed += 1
+    case .lost(let reason): (status.state, status.reason) = ("lost", reason)
+    }
   }
 
   /// It is filled without them until then.
@@ -125,25 +110,17 @@ final class RunningMirror: Sendable {
     "its tables lack columns that this program has: let their owner run what "
     + "`subledger sink mirror-schema` prints"
 
-  private func log(_ before: MirrorStatus, _ after: MirrorStatus) {
-    let name = ("sink", JSONValue.string(after.name))
-    guard before.state != after.state || before.reason != after.reason else { return }
-    switch after.state {
-    case "down":
-      Log.write(.warning, "sink_down", [name, ("reason", .optional(after.reason))])
-    case "lost":
-      Log.write(
-        .warning, "sink_lost",
-        [
-          name, ("reason", .optional(after.reason)),
-          ("next", .string("say where it goes on: subledger sink resume \(after.name) --from …")),
-        ])
+  private func log(_ status: DeliveryStatus) {
+    let name = ("sink", JSONValue.string(status.id.name))
+    switch status.state {
+    case "down": Log.write(.warning, "sink_down", [name, ("reason", .optional(status.reason))])
+    case "lost": DeliveryStatus.logLost(status.id.name, status.reason)
     case "filling": Log.write(.info, "mirror_fills", [name])
     case "up":
-      let reason = after.reason.map { [("reason", JSONValue.string($0))] } ?? []
+      let reason = status.reason.map { [("reason", JSONValue.string($0))] } ?? []
       Log.write(
-        after.reason == nil ? .info : .warning, "sink_up",
-        [name, ("seq", .integer(after.seq))] + reason)
+        status.reason == nil ? .info : .warning, "sink_up",
+        [name, ("seq", .integer(status.seq))] + reason)
     default: break
     }
   }

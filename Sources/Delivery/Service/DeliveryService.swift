@@ -42,7 +42,7 @@ public final class DeliveryService: Sendable {
   ) throws(LedgerError) -> DeliveryService {
     let service = DeliveryService(ledger, version: version, configuration: configuration)
     ledger.onCommit { [thread = service.thread] in thread.wake() }
-    try service.thread.start { DeliveryWorker(service).run() }
+    try service.thread.start { DeliveryWorker.run(service) }
     return service
   }
 
@@ -62,7 +62,7 @@ public final class DeliveryService: Sendable {
 
   /// What every sink does, and every replay, and every mirror.
   public var statuses: [DeliveryStatus] {
-    state.withLock { $0.statuses } + mirrors.statuses.map { DeliveryStatus($0) }
+    state.withLock { $0.statuses } + mirrors.statuses
   }
 
   func publish(_ statuses: [DeliveryStatus]) { state.withLock { $0.statuses = statuses } }

@@ -1,3 +1,4 @@
+import Platform
 import Queries
 public import Store
 public import StrictJSON
@@ -19,26 +20,31 @@ public struct DeliveryStatus: Sendable {
   /// Without the query, which can hold a secret. Of a mirror: host and port.
   let url: String
   /// `up`, `down`, `paused`, `gone`, `lost`, `full` or, of a mirror, `filling`.
-  public let state: String
-  public let since: Int64
+  public internal(set) var state: String
+  public internal(set) var since: Int64
   /// Why, or what the last attempt failed with; nil if there is nothing to say.
-  public let reason: String?
+  public internal(set) var reason: String?
   /// The HTTP status of the last attempt since the start; nil if that got no answer, before any,
   /// and of a mirror.
-  let lastStatus: Int64?
-  /// The cursor, as of the feed.
-  let cursor: String
-  let seq: Int64
-  /// Events of the journal that are not done, and for how long the oldest of those read is.
-  public let lagEvents: Int64
-  public let lagMilliseconds: Int64
-  public let held: Int64
-  public let dead: Int64
+  private(set) var lastStatus: Int64?
+  /// Its place in the journal, and the last event that is for it.
+  var seq: Int64 = 0
+  var hash: [UInt8] = []
+  var end: Int64 = 0
+  /// For how long the oldest of the events that were read and are not done is.
+  public private(set) var lagMilliseconds: Int64 = 0
+  public private(set) var held: Int64 = 0
+  public private(set) var dead: Int64 = 0
   /// When the next attempt is due while nothing moves; nil if it moves.
-  let nextAttemptAt: Int64?
+  private(set) var nextAttemptAt: Int64?
   /// Of a replay: the last event.
-  let last: Int64?
-  public let counts: Counts
+  private(set) var last: Int64?
+  public internal(set) var counts = Counts()
+
+  /// As of the feed.
+  var cursor: String { Feed.cursor(seq, hash) }
+  /// Events of the journal that are not done.
+  public var lagEvents: Int64 { max(0, end - seq) }
 
   public var json: JSONValue { Self.object.json(self) }
 
@@ -103,14 +109,13 @@ public struct DeliveryStatus: Sendable {
 }
 
 extension DeliveryStatus {
-  init(_ mirror: MirrorStatus) {
-    var counts = Counts()
-    (counts.delivered, counts.failed) = (mirror.moved, mirror.failed)
-    self.init(
-      id: SinkRecord.ID(mirror.name), kind: "mirror", url: mirror.address, state: mirror.state,
-      since: mirror.since, reason: mirror.reason, lastStatus: nil,
-      cursor: Feed.cursor(mirror.seq, mirror.hash), seq: mirror.seq,
-      lagEvents: max(0, mirror.head - mirror.seq), lagMilliseconds: 0, held: 0, dead: 0,
-      nextAttemptAt: nil, last: nil, counts: counts)
+  /// Logs that the place of a sink is lost.
+  static func logLost(_ name: String, _ reason: String?) {
+    Log.write(
+      .warning, "sink_lost",
+      [
+        ("sink", .string(name)), ("reason", .optional(reason)),
+        ("next", .string("say where it goes on: subledger sink resume \(name) --from …")),
+      ])
   }
 }

@@ -1,3 +1,4 @@
+import Store
 public import StrictJSON
 
 /// What an operator asks of a sink.
@@ -61,5 +62,29 @@ public struct SinkCommand: Sendable, Equatable {
     case refused(String)
     /// The daemon stops, or its files cannot be used.
     case unavailable
+  }
+}
+
+extension SinkCommand.Outcome {
+  /// What the commands answer that change a sink, or show it.
+  static func shown(
+    _ sink: DeliveryStatus, held: [HeldRecord] = [], dead: [HeldRecord] = [],
+    replays: [DeliveryStatus] = []
+  ) -> Self {
+    .done(
+      .object([
+        ("sink", sink.json), ("held", .array(held.map(json))), ("dead", .array(dead.map(json))),
+        ("replays", .array(replays.map(\.json))),
+      ]))
+  }
+
+  private static func json(_ record: HeldRecord) -> JSONValue {
+    .object([
+      ("seq", .optional(record.seq)), ("moment", .optional(record.turn)),
+      ("received_at", .integer(record.receivedAt)), ("attempts", .integer(Int64(record.attempts))),
+      // One that waits for the message before it has no time of its own.
+      ("next_attempt_at", .optional(record.nextAt == 0 ? nil : record.nextAt)),
+      ("failure", .optional(record.failure)),
+    ])
   }
 }

@@ -88,12 +88,13 @@ public final class SinkStore {
     ).bind(1, id.name).bind(2, id.replay).bind(3, seq).bind(4, clock).all(Self.record)
   }
 
-  /// How many messages were given up.
+  /// How many messages were given up, and the last ordinal of one.
   ///
   /// - Throws: what SQLite reports.
-  public func deadCount(_ id: SinkRecord.ID) throws(LedgerError) -> Int64 {
-    try connection.statement("SELECT count(*) FROM dead WHERE name = ? AND replay = ?")
-      .bind(1, id.name).bind(2, id.replay).first { $0.int(0) } ?? 0
+  public func deadCount(_ id: SinkRecord.ID) throws(LedgerError) -> (count: Int64, last: Int64) {
+    try connection.statement(
+      "SELECT count(*), coalesce(max(ordinal), 0) FROM dead WHERE name = ? AND replay = ?"
+    ).bind(1, id.name).bind(2, id.replay).first { ($0.int(0), $0.int(1)) } ?? (0, 0)
   }
 
   private static let select = """

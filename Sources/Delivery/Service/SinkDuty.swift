@@ -1,6 +1,94 @@
+import Ledger
 public import Platform
+import Queries
 public import Store
 import StrictJSON
+
+/// The duty to send, which one of the daemons of a shared journal has: taken over from its last
+/// holder, and left to the next one. A daemon without a shared journal has it always.
+final class SinkDuty {
+  /// Whether the places of new sinks, and those that were taken over, are where the next holder of
+  /// the duty finds them. Until then nothing is sent: after a crash a sink without a place would
+  /// begin at a later event, and all before it would be lost.
+  private enum Placing { case wanted, offered, done }
+
+  private let ledger: Ledger
+  private var placing = Placing.done
+  /// What the holders of the duty left, with the places of this one.
+  private var positions = SinkPositions()
+  /// Which holding of the duty it is; nil while it is not taken over.
+  private var holding: Int64?
+  /// Since when events that the last holder names are waited for, monotonic nanoseconds.
+  private var waitsSince: Int64?
+
+  init(_ ledger: Ledger) { self.ledger = ledger }
+
+  /// Whether it may be acted for now.
+  var isHeld: Bool { ledger.duties.holds(.sinks) }
+
+  /// Whether it was lost since it was taken over, and perhaps taken again.
+  func noticesLoss() -> Bool {
+    guard let holding, ledger.duties.epoch(.sinks) != holding else { return false }
+    (self.holding, waitsSince) = (nil, nil)
+    return true
+  }
+
+  /// Takes over where the last holder was, once for each time that the duty is taken. The places of
+  /// this folder count only if they are what was left, or newer: another daemon may have gone on,
+  /// or back, or have paused a sink.
+  ///
+  /// - Returns: false while this copy may lack events that are done with.
+  /// - Throws: what SQLite reports.
+  func takeOver(_ files: DeliveryFiles) throws(LedgerError) -> Bool {
+    guard let epoch = ledger.duties.epoch(.sinks) else { return false }
+    guard epoch != holding else { return true }
+    let left = ledger.duties.position(.sinks).map(SinkPositions.init(parsing:)) ?? SinkPositions()
+    guard try left.last <= files.reader.journal.head().seq || isWholeSinceTaken() else {
+      return false
+    }
+    if left.file != files.store.id { try files.store.replace(left.records(since: Clock.now())) }
+    (positions, holding, placing, waitsSince) = (left, epoch, .wanted, nil)
+    return true
+  }
+
+  /// Whether this copy had everything at some time since the duty was taken: an event that it lacks
+  /// was forgotten by the shared journal, and what names it is lost.
+  private func isWholeSinceTaken() -> Bool {
+    guard let copy = ledger.copy else { return true }
+    let now = Clock.monotonicNanoseconds()
+    let since = waitsSince ?? now
+    waitsSince = since
+    return copy.millisecondsBehind < (now - since) / 1_000_000
+  }
+
+  /// Notes that a sink is new: nothing is sent before its place is left.
+  func addPlace() { placing = .wanted }
+
+  /// Leaves the places of new sinks to the next holder.
+  ///
+  /// - Parameter store: stores them in this folder first; returns whether it could.
+  /// - Returns: whether they are left, so that something may be sent.
+  /// - Throws: what SQLite reports.
+  func arePlacesLeft(
+    _ files: DeliveryFiles, after store: () -> Bool
+  ) throws(LedgerError) -> Bool {
+    if placing == .wanted {
+      guard store() else { return false }
+      try leave(files)
+      placing = .offered
+    }
+    guard placing == .done || ledger.duties.isSaved(.sinks) else { return false }
+    placing = .done
+    return true
+  }
+
+  /// Says in the table of duties where each sink is.
+  func leave(_ files: DeliveryFiles) throws(LedgerError) {
+    guard ledger.copy != nil else { return }
+    try positions.update(from: files.store, files.reader.journal)
+    ledger.duties.save(positions.bytes, of: .sinks)
+  }
+}
 
 /// How far each sink is, for the daemon of the shared journal that sends next: everything through
 /// it is delivered, left out or dead. What is held is sent again by that daemon, so nothing is lost

@@ -1,0 +1,116 @@
+import Ledger
+import Platform
+import Queries
+import Store
+import StrictJSON
+
+/// Notices that the wall clock was set: nothing that follows from the time alone is told then, as a
+/// wrong clock would end everybody's access.
+///
+/// The reference is CLOCK_BOOTTIME (clock_gettime(2)), which nobody can set and which counts while
+/// the machine sleeps. What a clock is corrected by little by little is followed.
+struct ClockWatch: Sendable, Equatable {
+  /// Wall clock minus boot time when they were last right, milliseconds; nil before the first look.
+  private(set) var offset: Int64?
+  private(set) var isStepped = false
+
+  /// Milliseconds by which the clock may differ from one look to the next.
+  static let tolerance: Int64 = 300_000
+
+  /// - Parameter offset: as it was stored during the same boot; nil if it was not.
+  init(offset: Int64? = nil) { self.offset = offset }
+
+  /// Compares the clocks. Milliseconds since 1970, and since the boot.
+  mutating func look(wall: Int64, sinceBoot: Int64) {
+    let current = wall - sinceBoot
+    isStepped = abs(current - (offset ?? current)) > Self.tolerance
+    if !isStepped { offset = current }
+  }
+
+  /// Takes the wall clock for right, as an operator says that it is.
+  mutating func accept(wall: Int64, sinceBoot: Int64) {
+    (offset, isStepped) = (wall - sinceBoot, false)
+  }
+}
+
+/// Until when the worker tells what no event causes: what time alone changes, and what another fold
+/// does.
+struct DeliveryClock {
+  private let ledger: Ledger
+  private let boot: [UInt8]
+  private var watch: ClockWatch
+  /// What is stored of it.
+  private var storedOffset: Int64?
+  /// When it was last looked what the clock tells.
+  private var lookedAt: Int64 = 0
+  /// A time, and how many notifications had been submitted by then. It is looked at for this time
+  /// once all of them are answered.
+  private var awaited: (time: Int64, submitted: Int64)?
+
+  /// Milliseconds after which nothing can be submitted to the writer any more with an earlier
+  /// receive time: more than its proof takes.
+  private static let settling: Int64 = 1000
+  /// Milliseconds by which the clock may drift before its offset is stored again.
+  private static let drift: Int64 = 1000
+
+  /// Takes over what was known of the clock before a restart, as the machine was not started since.
+  init(_ ledger: Ledger, _ store: SinkStore) throws(LedgerError) {
+    self.ledger = ledger
+    boot = try Boot.id()
+    watch = ClockWatch(offset: try store.clockOffset(boot: boot))
+    try store.forgetTold()
+  }
+
+  /// Looks whether the clock was set, and takes over what another process announced.
+  mutating func look(_ store: SinkStore) throws(LedgerError) {
+    let (wasStepped, now) = (watch.isStepped, Clock.now())
+    watch.look(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
+    if watch.isStepped != wasStepped { log() }
+    if let offset = watch.offset, abs(offset - (storedOffset ?? .max / 2)) > Self.drift {
+      try store.setClockOffset(offset, boot: boot)
+      storedOffset = offset
+    }
+    if awaited == nil, now - lookedAt >= Self.settling || now < lookedAt {
+      awaited = (now, ledger.meter.submittedCount)
+    }
+    guard let (time, submitted) = awaited, ledger.meter.answeredCount >= submitted else { return }
+    (lookedAt, awaited) = (time, nil)
+    do throws(LedgerError) {
+      if let count = try store.takeAnnouncement(at: now) {
+        Log.write(.info, "recalculations_announced", [("customers", .integer(count))])
+      }
+    } catch {
+      guard error.code == .corrupt else { throw error }
+      StoreErrors.record(.sinks, "recalculations_not_read", [("error", .string(error.detail))])
+    }
+  }
+
+  /// An operator saw that the clock is right.
+  mutating func accept(at now: Int64) {
+    watch.accept(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
+  }
+
+  /// How far what time alone changes is told now; nil while the clock cannot be trusted, or no rows
+  /// of this fold have every event.
+  func sweep(_ reader: LedgerReader, at now: Int64) -> MessageOrder.Sweep? {
+    guard !watch.isStepped, reader.knowsTurns else { return nil }
+    // Looked at once a second, unless the writer is held up: what it has not answered may be older
+    // than what is told. Of later moments a copy of a shared journal may lack the event that
+    // overtook them.
+    let behind = ledger.copy?.millisecondsBehind ?? 0
+    return MessageOrder.Sweep(through: min(lookedAt, now - behind) - Self.settling, now: now)
+  }
+
+  private func log() {
+    guard watch.isStepped else { return Log.write(.info, "clock_agrees") }
+    Log.write(
+      .warning, "clock_stepped",
+      [
+        (
+          "hint",
+          .string("nothing is told that follows from the time alone until the clock is as before")
+        ),
+        ("next", .string("if it is right now: subledger sink resume NAME")),
+      ])
+  }
+}
