@@ -126,27 +126,60 @@ struct MessageMaker {
       data: content)
   }
 
-  /// Reads, and tells what fails for a moment from what fails for good.
-  func read<Value>(
-    _ body: () throws(LedgerError) -> Value
-  ) throws(Failure) -> Value {
-    do throws(LedgerError) { return try body() } catch {
-      throw error.isTemporary ? .notNow : .unreadable
+  // MARK: What no event causes
+
+  /// Time alone changed the answer for a customer.
+  private func turn(_ at: Int64, _ stream: Int64) throws(Failure) -> OutgoingMessage {
+    let key = try key(stream)
+    let found = try read { () throws(LedgerError) in
+      try reader.rows(turningAt: at, of: key)
     }
+    guard let (rows, seq) = found else { throw .overtaken }
+    return try message(
+      MessageType.statusChanged, at, key, seq, source: "clock", rows,
+      hadAccess: rows.before?.entitlement.givesAccess ?? false, changes: Self.json(rows.changes))
   }
 
-  /// The number of an event within its stream, and the event before it.
-  func number(
-    _ seq: Int64, in key: StreamKey
-  ) throws(Failure) -> (seq: Int64?, previous: Int64?) {
-    try read { () throws(LedgerError) in
-      let number = try reader.journal.streamNumber(of: seq, in: key)
-      return (number.seq, number.previous)
+  /// Another fold changed the answer for a customer.
+  private func recalculation(_ at: Int64, _ stream: Int64) throws(Failure) -> OutgoingMessage {
+    let key = try key(stream)
+    let known = try found { () throws(LedgerError) in
+      try store.recalculation(at: at, of: stream)
     }
+    let (rows, seq) = try found { () throws(LedgerError) in
+      try reader.row(knownAt: at, of: key)
+    }
+    return try message(
+      MessageType.recalculated, at, key, seq, source: "rebuild", rows,
+      hadAccess: known.hadAccess, changes: known.changes)
   }
 
-  static func json(_ changes: [HistoryEntry.Change]) -> JSONValue {
-    .object(changes.map { ($0.field, .array([$0.before, $0.after])) })
+  private func key(_ stream: Int64) throws(Failure) -> StreamKey {
+    try found { () throws(LedgerError) in try reader.journal.streamKey(stream) }
+  }
+
+  private func message(
+    _ type: String, _ at: Int64, _ key: StreamKey, _ seq: Int64, source: String,
+    _ rows: EventRows, hadAccess: Bool, changes: JSONValue
+  ) throws(Failure) -> OutgoingMessage {
+    let content = Message.Content(
+      seq: seq, environment: key.environment, bundleId: key.bundleId,
+      originalTransactionId: key.originalTransactionId, source: source,
+      number: try number(seq, in: key), rows: rows, hadAccess: hadAccess, changes: changes)
+    let message = Message(
+      id: Self.id(type, at, key, reader.journal.fold), journalId: journalId, type: type,
+      subject: key.originalTransactionId, time: at, timestamp: at, data: content)
+    return OutgoingMessage(id: message.id, body: message.bytes)
+  }
+
+  /// A UUID of version 8 over customer, moment and fold: the same in every attempt and restore.
+  static func id(_ type: String, _ at: Int64, _ key: StreamKey, _ fold: Fold) -> String {
+    let parts = [
+      "subledger.\(type).v1", key.environment.rawValue, key.bundleId, key.originalTransactionId,
+      "\(at)", "\(fold.version)",
+    ]
+    let digest = SHA256.hash(Array(parts.joined(separator: "\0").utf8))
+    return NotificationUUID(digest: digest).description
   }
 
   /// A message without content, which tries a sink.
@@ -157,6 +190,31 @@ struct MessageMaker {
       id: id, journalId: journalId, type: MessageType.test, subject: nil, time: now,
       timestamp: now, data: nil)
     return OutgoingMessage(id: id, body: message.bytes)
+  }
+
+  // MARK: Parts
+
+  /// Reads, and tells what fails for a moment from what fails for good.
+  func read<Value>(
+    _ body: () throws(LedgerError) -> Value
+  ) throws(Failure) -> Value {
+    do throws(LedgerError) { return try body() } catch {
+      throw error.isTemporary ? .notNow : .unreadable
+    }
+  }
+
+  /// The number of an event within its stream, and the event before it.
+  private func number(
+    _ seq: Int64, in key: StreamKey
+  ) throws(Failure) -> (seq: Int64?, previous: Int64?) {
+    try read { () throws(LedgerError) in
+      let number = try reader.journal.streamNumber(of: seq, in: key)
+      return (number.seq, number.previous)
+    }
+  }
+
+  private static func json(_ changes: [HistoryEntry.Change]) -> JSONValue {
+    .object(changes.map { ($0.field, .array([$0.before, $0.after])) })
   }
 }
 
