@@ -5,7 +5,7 @@ import Store
 /// The sinks: whether each has its place in the journal, and what it could not deliver.
 extension Doctor {
   func examineSinks() throws(LedgerError) {
-    guard !configuration.sinks.isEmpty || !configuration.mirrors.isEmpty else { return }
+    guard !configuration.sinkNames.isEmpty else { return }
     let known = try SinkStore.summaries(folder)
     let names = try SinkStore.names(folder)
     for mirror in configuration.mirrors {

@@ -59,9 +59,8 @@ final class DeliveryWorker {
     let (thread, duty) = (service.thread, SinkDuty(service.ledger))
     var worker: DeliveryWorker?
     while !thread.isStopping {
-      let configuration = service.configuration()
       let (isHeld, isLost) = (duty.isHeld, duty.noticesLoss())
-      let isNeeded = !configuration.sinks.isEmpty || !configuration.mirrors.isEmpty
+      let isNeeded = !service.configuration().sinkNames.isEmpty
       if isLost || !isHeld || !isNeeded {
         worker?.close()
         worker = nil

@@ -27,6 +27,8 @@ public struct Configuration: Sendable {
   /// Where changes are sent.
   public var sinks: [Sink] = []
   public var mirrors: [Mirror] = []
+  /// The names of both.
+  public var sinkNames: [String] { sinks.map(\.name) + mirrors.map(\.name) }
   /// Nil if the data folder is a journal of its own.
   public var sharedJournal: SharedJournal?
   /// Nil if the daemon writes no anchors.

@@ -107,7 +107,7 @@ enum SinkOperations {
 
   private static func list(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
-    let names = configuration.sinks.map(\.name) + configuration.mirrors.map(\.name)
+    let names = configuration.sinkNames
     guard !names.isEmpty else {
       Terminal.print(
         .array([]), or: "no sink is configured; see `sinks` in: subledger help configuration",
