@@ -58,8 +58,7 @@ final class RecoveryWorker {
   /// A journal that cannot be read now is read again later.
   private func attempt(_ body: () throws(LedgerError) -> Void) {
     do throws(LedgerError) { try body() } catch {
-      StoreErrors.record(
-        .recovery, "recovery_failed", [("error", .string(error.description))])
+      StoreErrors.record(.recovery, "recovery_failed", error)
       service.cancellation.wait(milliseconds: Self.interval)
     }
   }

@@ -28,8 +28,7 @@ extension LedgerHandler {
   /// Logs a failure of the store, and returns the response to a read that failed.
   static func problem(_ error: LedgerError) -> HTTPResponse {
     if ![.notReady, .ambiguous].contains(error.code) {
-      StoreErrors.record(
-        .reads, "read", [("code", .string("store")), ("error", .string(error.description))])
+      StoreErrors.record(.reads, "read", error, [("code", .string("store"))])
     }
     return Problem.response(to: error)
   }

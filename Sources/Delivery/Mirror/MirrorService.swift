@@ -65,8 +65,7 @@ final class MirrorService: Sendable {
       }
       state.running[running.mirror.name] = running
     } catch {
-      StoreErrors.record(
-        .mirrors, "mirror_not_started", [("error", .string(error.detail))])
+      StoreErrors.record(.mirrors, "mirror_not_started", error)
     }
   }
 

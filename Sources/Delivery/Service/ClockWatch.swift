@@ -81,7 +81,7 @@ struct DeliveryClock {
       }
     } catch {
       guard error.code == .corrupt else { throw error }
-      StoreErrors.record(.sinks, "recalculations_not_read", [("error", .string(error.detail))])
+      StoreErrors.record(.sinks, "recalculations_not_read", error)
     }
   }
 

@@ -79,7 +79,7 @@ final class DeliveryWorker {
         if worker == nil { worker = try DeliveryWorker(service, duty) }
         try worker?.turn()
       } catch {
-        StoreErrors.record(.sinks, "delivery_failed", [("error", .string(error.description))])
+        StoreErrors.record(.sinks, "delivery_failed", error)
         worker?.close()
         worker = nil
         thread.cancellation.wait(milliseconds: idle)
@@ -314,11 +314,8 @@ final class DeliveryWorker {
       isBlocked = false
     } catch {
       StoreErrors.record(
-        .sinks, "sinks_not_stored",
-        [
-          ("error", .string(error.description)),
-          ("hint", .string("nothing is sent until the places of sinks can be stored")),
-        ])
+        .sinks, "sinks_not_stored", error,
+        [("hint", .string("nothing is sent until the places of sinks can be stored"))])
       isBlocked = true
     }
   }

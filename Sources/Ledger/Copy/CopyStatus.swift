@@ -43,8 +43,7 @@ public final class CopyStatus: Sendable {
       return state.failure != failure
     }
     guard isNew else { return StoreErrors.count(.sharedJournal) }
-    StoreErrors.record(
-      .sharedJournal, "shared_journal_unavailable", [("error", .string(failure.description))])
+    StoreErrors.record(.sharedJournal, "shared_journal_unavailable", failure)
   }
 
   /// Milliseconds since the copy last had everything, or since the start.

@@ -102,8 +102,7 @@ package final class ProjectionMaintenance {
     } catch {
       // Another process builds.
       if error.code == .locked { return 500 }
-      StoreErrors.record(
-        .projection, "rows_not_built", [("error", .string(error.description))])
+      StoreErrors.record(.projection, "rows_not_built", error)
       if error.isDamage { try? Rebuild.discard(ledger.folder) }
       ledger.liveProjection.apply(.buildFailed)
       ledger.markProjectionReady()
@@ -146,8 +145,7 @@ package final class ProjectionMaintenance {
       ledger.liveProjection.reportDamage(live.generation, error)
       return 0
     }
-    StoreErrors.record(
-      .projection, "rows_not_written", [("error", .string(error.description))])
+    StoreErrors.record(.projection, "rows_not_written", error)
     ledger.liveProjection.apply(.writeFailed)
     ledger.markProjectionReady()
     return Self.retryDelay

@@ -369,7 +369,6 @@ package final class LedgerWriter {
   /// journal that cannot be used.
   private func record(_ error: LedgerError) {
     if error.isOfSharedJournal { return }
-    StoreErrors.record(
-      .journal, "journal_not_written", [("error", .string(error.description))])
+    StoreErrors.record(.journal, "journal_not_written", error)
   }
 }

@@ -138,8 +138,7 @@ final class ProjectionWriter {
   private func failed(_ error: LedgerError) {
     folder = nil
     if error.isDamage { return live.reportDamage(live.current.generation, error) }
-    StoreErrors.record(
-      .projection, "rows_not_written", [("error", .string(error.description))])
+    StoreErrors.record(.projection, "rows_not_written", error)
     live.apply(.writeFailed)
   }
 
@@ -214,8 +213,7 @@ final class ProjectionWriter {
         try ProjectionFile.putAside(path, in: ledger.folder)
       }
     } catch {
-      StoreErrors.record(
-        .projection, "rows_not_put_aside", [("error", .string(error.description))])
+      StoreErrors.record(.projection, "rows_not_put_aside", error)
       // On a full disk it is tried again; what cannot be renamed is no longer in the list.
       guard error != .full else { return }
     }
@@ -314,8 +312,7 @@ final class ProjectionWriter {
     do throws(LedgerError) {
       return try command()
     } catch {
-      StoreErrors.record(
-        .projection, "rows_order_failed", [("error", .string(error.description))])
+      StoreErrors.record(.projection, "rows_order_failed", error)
       // If the live one was closed before the error, the other thread opens it again.
       if folder == nil, live.state == .following { live.apply(.writeFailed) }
       return .failed

@@ -30,12 +30,13 @@ public enum StoreErrors {
   ///
   /// - Parameters:
   ///   - event: the name of the line; from a small closed set.
-  ///   - fields: evaluated only if the line is written.
+  ///   - fields: more of the line than the error's description.
   public static func record(
-    _ part: Part, _ event: String, _ fields: @autoclosure () -> [(String, JSONValue)]
+    _ part: Part, _ event: String, _ error: LedgerError, _ fields: [(String, JSONValue)] = []
   ) {
     count(part)
-    log.write(Kind(part: part, event: event), event, fields())
+    log.write(
+      Kind(part: part, event: event), event, [("error", .string(error.description))] + fields)
   }
 
   /// Counts an error that has a line of its own.

@@ -95,9 +95,7 @@ public final class Overview: Sendable {
           request.answer(try maker.answer(to: request.question))
         }
       } catch {
-        StoreErrors.record(
-          .overview, "overview",
-          [("code", .string("store")), ("error", .string(error.description))])
+        StoreErrors.record(.overview, "overview", error, [("code", .string("store"))])
         (count, isComplete) = (nil, true)
         for request in questions { request.answer(nil) }
       }
