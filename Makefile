@@ -10,7 +10,10 @@ RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
 TEST     = SWIFT=$(SWIFT) .ci/tests
 SHARE    = $(DESTDIR)$(PREFIX)/share
-MONITORING = Sources/subledger/subledger.docc/monitoring
+CATALOG  = Sources/subledger/subledger.docc
+MONITORING = $(CATALOG)/monitoring
+# Pages are installed in one folder, with those of `operating` below it.
+LINKS    = s~\]\(\.\./\.\./\.\./[A-Za-z/]*\.docc/~](../~g; s~\]\(\.\./\.\./[A-Za-z/]*\.docc/~](~g
 # The commit for the version, with `.changed` where files differ from it; empty without a repository.
 COMMIT   = $(shell test -e .git && git describe --always --abbrev=7 --exclude='*' --dirty=.changed)
 # The same program with another fold (`Fold.changed` of the tests), and how many customers `trial`
@@ -262,7 +265,7 @@ sanitize: deps-postgres ## Runs all tests under the thread sanitizer, then under
 mutants: deps-postgres ## Breaks lines one at a time, as Tests/Mutants says; tests must fail for each
 	SWIFT=$(SWIFT) .ci/mutants
 
-install: build ## Installs binary, manual, completions and alert rules under PREFIX (/usr/local)
+install: build ## Installs binary, manual, pages, completions and alert rules under PREFIX (/usr/local)
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger
 	install -d $(SHARE)/man/man1 $(SHARE)/man/man5 $(SHARE)/bash-completion/completions \
 	  $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
@@ -271,7 +274,10 @@ install: build ## Installs binary, manual, completions and alert rules under PRE
 	$(BINARY) completions bash >$(SHARE)/bash-completion/completions/subledger
 	$(BINARY) completions zsh >$(SHARE)/zsh/site-functions/_subledger
 	$(BINARY) completions fish >$(SHARE)/fish/vendor_completions.d/subledger.fish
-	install -D -m 0644 -t $(SHARE)/doc/subledger $(MONITORING)/alerts.yml $(MONITORING)/dashboard.json
+	install -D -m 0644 -t $(SHARE)/doc/subledger $(MONITORING)/alerts.yml $(MONITORING)/dashboard.json \
+	  $(CATALOG)/Operating.md Sources/Store/Store.docc/Format.md Sources/API/API.docc/Backends.md
+	install -D -m 0644 -t $(SHARE)/doc/subledger/operating $(CATALOG)/operating/*.md
+	sed -i -E '$(LINKS)' $(SHARE)/doc/subledger/*.md $(SHARE)/doc/subledger/operating/*.md
 
 deb: build ## Builds a Debian package, checks it with lintian, and tries it in a fresh Debian
 	@$(call need,dpkg-shlibdeps,dpkg-dev); $(call need,lintian,lintian); $(call need,man,man-db)

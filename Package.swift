@@ -28,6 +28,14 @@ func tests(
       + (computes ? [] : [.unsafeFlags(["-Onone"], .when(configuration: .release))]))
 }
 
+// The pages that `subledger help operating` prints. A folder inside a catalog of documentation is no
+// resource; its files are.
+let operatingPages = [
+  "install", "run", "connect", "recover", "customers", "queries", "accounts", "privacy", "webhooks",
+  "forward", "mirror", "monitor", "faults", "backup", "prove", "rules", "shared-journal",
+  "simulate",
+]
+
 // Everything a whole ledger consists of, for targets that hold one.
 let ledger: [Target.Dependency] = [
   "Audit", "Queries", "Ledger", "Clients", "Store", "Entitlements", "AppStore", "SignedData",
@@ -49,6 +57,7 @@ let package = Package(
         "Queries", "Ledger", "Clients", "Store", "Entitlements", "AppStore", "SignedData",
         "Platform", "StrictJSON", "CVersion",
       ],
+      resources: operatingPages.map { .embedInCode("subledger.docc/operating/\($0).md") },
       swiftSettings: strict),
     // The commit that `make build` passes, as a part of the version; empty elsewhere.
     .target(

@@ -6,7 +6,7 @@
 ///                                                     └────(and from catchingUp)
 ///
 /// `otherFold` stands beside `building`: another fold's rows can be read meanwhile. What a read, a
-/// list and the routes of the daemon do in each state is in Operating.md, "Rows".
+/// list and the routes of the daemon do in each state is in operating/rules.md, "Rows".
 public enum ProjectionState: String, CaseIterable, Sendable {
   /// Nothing can be read, and nothing is being built: at the start, and while the disk is full.
   case absent

@@ -302,7 +302,7 @@ enum CommandTable {
   private static let describing = [
     Command(
       name: "help", summary: "Prints the help of a command, or a topic of the documentation.",
-      details: HelpTopic.list, usage: "[COMMAND | TOPIC]", flags: [],
+      details: HelpTopic.list, usage: "[COMMAND | TOPIC | operating PAGE]", flags: [],
       operands: HelpTopic.allCases.map(\.rawValue), example: "subledger help configuration",
       action: HelpCommand.run),
     Command(

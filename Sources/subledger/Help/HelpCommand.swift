@@ -1,11 +1,15 @@
 import Platform
 
-/// `help`: the list of commands, the help of one command, or a topic of the documentation.
+/// `help`: the list of commands, the help of one command, a topic of the documentation, or a page
+/// of the operating guide.
 enum HelpCommand {
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     guard !arguments.operands.isEmpty else {
       Terminal.print(CommandTable.help)
       return .good
+    }
+    if arguments.operands.count == 2, arguments.operands[0] == HelpTopic.operating.rawValue {
+      return try show(page: arguments.operands[1])
     }
     let name = try arguments.operand("a command or a topic")
     if let topic = HelpTopic(rawValue: name) {
@@ -18,5 +22,14 @@ enum HelpCommand {
       throw .usage("'\(name)' is no command and no topic\(suggestion)\n\(HelpTopic.list)")
     }
     return command.run(["--help"])
+  }
+
+  private static func show(page name: String) throws(LedgerError) -> ExitCode {
+    guard let page = OperatingPage(rawValue: name) else {
+      let suggestion = Suggestion.text(for: name, among: OperatingPage.allCases.map(\.rawValue))
+      throw .usage("there is no page '\(name)'\(suggestion)\n\(OperatingPage.list)")
+    }
+    Terminal.write(Array(page.text.utf8))
+    return .good
   }
 }

@@ -3,6 +3,7 @@ enum HelpTopic: String, CaseIterable {
   case configuration
   case http
   case sinks
+  case operating
   case exitCodes = "exit-codes"
 
   var summary: String {
@@ -10,6 +11,7 @@ enum HelpTopic: String, CaseIterable {
     case .configuration: "The configuration file: every key, with default and meaning."
     case .http: "The HTTP interface: routes, parameters, refusals."
     case .sinks: "Where changes are sent: configuration, messages, commands."
+    case .operating: "Pages by task: install, recover, back up, monitor and more."
     case .exitCodes: "What the exit code of a command means."
     }
   }
@@ -19,6 +21,7 @@ enum HelpTopic: String, CaseIterable {
     case .configuration: ConfigurationTopic.document
     case .http: HTTPTopic.document
     case .sinks: SinksTopic.document
+    case .operating: OperatingPage.contents
     case .exitCodes:
       Document(
         blocks: [Document.Block.heading("Exit codes of every command")]

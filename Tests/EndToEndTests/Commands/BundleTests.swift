@@ -203,24 +203,4 @@ import Testing
       #expect((run.output + run.errors).contains(text), "\(arguments): \(run)")
     }
   }
-
-  /// Runs the shell commands of the README unchanged.
-  @Test func `the commands of the README verify an event with OpenSSL alone`() throws {
-    let (installation, _) = try filled()
-    let bundle = try export(installation)
-    let readme = try String(
-      contentsOf: URL(filePath: #filePath).appending(path: "../../../../README.md").standardized,
-      encoding: .utf8)
-    let block = try #require(readme.range(of: "    jws=$(grep"))
-    let rest = readme[block.lowerBound...].components(separatedBy: "\n\n")[0]
-    let script = rest.split(separator: "\n").map { $0.dropFirst(4) }.joined(separator: "\n")
-    let shown = try RunningCommand(
-      ["-ec", script.replacingOccurrences(of: "bundle.ndjson", with: bundle.path)],
-      in: installation.folder, program: URL(filePath: "/bin/bash")
-    ).finish()
-    let text = shown.output
-    #expect(shown.code == 0, "\(shown)")
-    #expect(text.contains("x5c-1.pem: OK") && text.contains("Verified OK"), "\(text)")
-    #expect(text.contains("\"notificationType\":\"DID_RENEW\""))
-  }
 }

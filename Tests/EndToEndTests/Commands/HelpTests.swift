@@ -15,7 +15,7 @@ import Testing
     let help = try run("help")
     #expect(help.code == 0 && help.errors.isEmpty)
     #expect(try help.output == run("--help").output)
-    for topic in ["configuration", "http", "sinks", "exit-codes"] {
+    for topic in ["configuration", "http", "sinks", "operating", "exit-codes"] {
       #expect(help.output.contains("\n  \(topic) "), "\(topic)")
     }
     for command in ["serve", "simulate", "man", "help"] {
@@ -31,13 +31,14 @@ import Testing
     let unknown = try run("help", name)
     #expect(unknown.code == 2 && unknown.output.isEmpty, "\(unknown)")
     if !name.hasPrefix("-") {
-      #expect(unknown.errors.contains("configuration, http, sinks, exit-codes"), "\(unknown)")
+      #expect(
+        unknown.errors.contains("configuration, http, sinks, operating, exit-codes"), "\(unknown)")
     }
     #expect(try run("help", "http", "configuration").code == 2)
   }
 
   @Test func `every topic fits a terminal`() throws {
-    for topic in ["configuration", "http", "sinks", "exit-codes"] {
+    for topic in ["configuration", "http", "sinks", "operating", "exit-codes"] {
       let page = try run("help", topic)
       #expect(page.code == 0 && page.errors.isEmpty, "\(page)")
       for line in page.output.split(separator: "\n") { #expect(line.count <= 100, "\(line)") }

@@ -53,7 +53,7 @@ import Testing
     #expect(make.code == 0, "\(make)")
     let program = work.folder.appending(path: "usr/bin/subledger")
     for name in [
-      "man/man1/subledger.1", "man/man5/subledger-config.5",
+      "man/man1/subledger.1", "man/man5/subledger-config.5", "doc/subledger/operating/recover.md",
       "bash-completion/completions/subledger",
       "zsh/site-functions/_subledger", "fish/vendor_completions.d/subledger.fish",
     ] {

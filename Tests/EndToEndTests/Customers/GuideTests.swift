@@ -15,10 +15,7 @@ import Testing
   private static let ended = "0a0b0c0d-0000-4000-8000-00000000000c"
   private static let nobody = "0a0b0c0d-0000-4000-8000-00000000000d"
   private func guide() throws -> String {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent()
-    let file = root.appending(path: "Sources/API/API.docc/Backends.md")
-    return try String(contentsOf: file, encoding: .utf8)
+    try DocumentationPage("Sources/API/API.docc/Backends.md").text
   }
 
   /// The code of a language in the guide.

@@ -110,11 +110,7 @@ import Testing
     let document = try #require(daemon.client().get("/openapi.json", token: nil)?.json)
     let webhooks = (document["webhooks"]?.members ?? []).filter { $0.name != "message" }
     #expect(webhooks.count > 60)
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent()
-    let guide = try String(
-      contentsOf: root.appending(path: "Sources/subledger/subledger.docc/Operating.md"),
-      encoding: .utf8)
+    let guide = try DocumentationPage.operating("webhooks").text
     for (name, webhook) in webhooks {
       #expect(webhook["$ref"]?.string == "#/components/pathItems/Message")
       #expect(webhook["description"]?.string?.isEmpty == false)

@@ -28,8 +28,8 @@ import Testing
     }
   }
 
-  @Test func `the operating page explains each rule, and no other`() throws {
-    let page = try MonitoringFiles.text(MonitoringFiles.operating)
+  @Test func `the page about monitoring explains each rule, and no other`() throws {
+    let page = try DocumentationPage.operating("monitor").text
     let explained = page.matches(of: /\n\| `(Subledger\w+)` \|/).map { String($0.output.1) }
     #expect(explained.sorted() == (try Self.alerts()).keys.sorted())
   }

@@ -8,7 +8,6 @@ package enum MonitoringFiles {
   private static let folder = repository.appending(path: "Sources/subledger/subledger.docc")
   package static let rules = folder.appending(path: "monitoring/alerts.yml")
   package static let dashboard = folder.appending(path: "monitoring/dashboard.json")
-  package static let operating = folder.appending(path: "Operating.md")
 
   package static func text(_ file: URL) throws -> String {
     try String(contentsOf: file, encoding: .utf8)

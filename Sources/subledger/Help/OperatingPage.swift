@@ -1,0 +1,56 @@
+/// A page of the operating guide, by its task. The files are a part of the program.
+enum OperatingPage: String, CaseIterable {
+  case install, run, connect, recover
+  case customers, queries, accounts, privacy
+  case webhooks, forward, mirror
+  case monitor, faults, backup, prove, rules
+  case sharedJournal = "shared-journal"
+  case simulate
+
+  private var bytes: [UInt8] {
+    switch self {
+    case .install: PackageResources.install_md
+    case .run: PackageResources.run_md
+    case .connect: PackageResources.connect_md
+    case .recover: PackageResources.recover_md
+    case .customers: PackageResources.customers_md
+    case .queries: PackageResources.queries_md
+    case .accounts: PackageResources.accounts_md
+    case .privacy: PackageResources.privacy_md
+    case .webhooks: PackageResources.webhooks_md
+    case .forward: PackageResources.forward_md
+    case .mirror: PackageResources.mirror_md
+    case .monitor: PackageResources.monitor_md
+    case .faults: PackageResources.faults_md
+    case .backup: PackageResources.backup_md
+    case .prove: PackageResources.prove_md
+    case .rules: PackageResources.rules_md
+    case .sharedJournal: PackageResources.shared_journal_md
+    case .simulate: PackageResources.simulate_md
+    }
+  }
+
+  /// The page as it is in its file.
+  var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  /// The paragraph under the title, which says what the page is about.
+  private var summary: String {
+    let paragraphs = text.split(separator: "\n\n")
+    return paragraphs.count < 2 ? "" : String(paragraphs[1].map { $0 == "\n" ? " " : $0 })
+  }
+
+  /// What `help operating` prints.
+  static var contents: Document {
+    Document(
+      blocks: [
+        .heading("Operating"),
+        .paragraph(
+          "Pages by task; `subledger help operating install` prints the first. Their files are in "
+            + "share/doc/subledger/operating of an installation."),
+        .heading("Pages"),
+      ] + allCases.map { .entry(.init(term: $0.rawValue, text: $0.summary)) })
+  }
+
+  /// All pages in one sentence.
+  static let list = "Pages: \(allCases.map(\.rawValue).joined(separator: ", "))."
+}
