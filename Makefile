@@ -81,7 +81,7 @@ deps: ## Installs missing Debian packages that the build needs
 	  echo "there is no '$(SWIFT)'; install the toolchain of .swift-version from swift.org"; exit 3; }
 
 # postgresql-common alone first: it says that no cluster is made when the server is installed.
-deps-postgres: deps ## Installs PostgreSQL and pgbouncer, which tests start; makes no cluster
+deps-postgres: deps ## Installs what tests start: PostgreSQL without a cluster, pgbouncer, curl, sqlite3
 	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { \
 	  if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi; \
 	  export DEBIAN_FRONTEND=noninteractive; \
@@ -90,7 +90,7 @@ deps-postgres: deps ## Installs PostgreSQL and pgbouncer, which tests start; mak
 	  $$as_root sed -i 's/^#*create_main_cluster.*/create_main_cluster = false/' \
 	    /etc/postgresql-common/createcluster.conf && \
 	  $$as_root env RUNLEVEL=1 apt-get install -y -q --no-install-recommends postgresql-15; }
-	@$(call need,pgbouncer,pgbouncer)
+	@$(call need,pgbouncer,pgbouncer); $(call need,curl,curl); $(call need,sqlite3,sqlite3)
 
 build: deps ## Builds the release binary
 	SUBLEDGER_COMMIT=$(COMMIT) $(SWIFT) build $(RELEASE) --product subledger
