@@ -158,6 +158,10 @@ import Testing
     let ledger = try TestLedger()
     #expect(try Fact.renewal(on: 1).tell(ledger) == .refused("no_transaction"))
     #expect(try ledger.events().isEmpty && ledger.quarantine().isEmpty)
+    // Nothing is left of it, not even its id.
+    let journal = try JournalReader.open(ledger.folder)
+    #expect(try journal.streams(withOriginalTransactionId: Fact.original).isEmpty)
+    #expect(try ledger.verify().findings.isEmpty)
   }
 
   @Test func `E12: an upgrade that no notification told is found by asking`() throws {

@@ -25,7 +25,9 @@ extension Journal {
     var missing = Self.noSuchEntitlement
     switch new.content {
     case .claim(let id), .release(let id):
-      guard try isKnown(id, new, connection) else { return Self.noSuchEntitlement }
+      let stream = StreamKey(
+        environment: new.environment, bundleId: new.bundleId, originalTransactionId: id)
+      guard try isKnown(stream, connection) else { return Self.noSuchEntitlement }
       isAdding = if case .claim = new.content { true } else { false }
     case .grant: isAdding = true
     case .revocation: (isAdding, missing) = (false, Self.noSuchGrant)
@@ -63,13 +65,11 @@ extension Journal {
     statementCount += 1
   }
 
-  /// Whether the journal has the purchase that a claim is about.
-  private func isKnown(
-    _ originalTransactionId: String, _ new: NewStatement, _ connection: SQLiteConnection
-  ) throws(LedgerError) -> Bool {
+  /// Whether the journal has a stream: what is refused must not make one.
+  func isKnown(_ stream: StreamKey, _ connection: SQLiteConnection) throws(LedgerError) -> Bool {
     try connection.statement("SELECT \(JournalReader.streamId)")
-      .bind(1, originalTransactionId).bind(2, new.environment.rawValue).bind(3, new.bundleId)
-      .first { $0.optionalInt(0) != nil } ?? false
+      .bind(1, stream.originalTransactionId).bind(2, stream.environment.rawValue)
+      .bind(3, stream.bundleId).first { $0.optionalInt(0) != nil } ?? false
   }
 
   private func account(

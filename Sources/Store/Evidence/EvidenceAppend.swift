@@ -21,10 +21,16 @@ extension Journal {
       throw .sql("evidence that cannot be decoded was submitted")
     }
     if try isNews(event, evidence, connection) { return nil }
+    // Its app follows from the transaction alone: renewal information does not name it.
+    if !evidence.source.namesApp {
+      let isKnown = try evidence.streamKey.map { (key) throws(LedgerError) in
+        try self.isKnown(key, connection)
+      }
+      guard isKnown == true else { return .refused(.noTransaction) }
+    }
     let stream = try streamId(of: evidence, connection)
     var judge = EvidenceJudge(by: fold)
     let isRead = try read(evidence, stream, into: &judge, connection)
-    // Its app follows from the transaction alone: renewal information does not name it.
     if !evidence.source.namesApp, !judge.hasTransaction { return .refused(.noTransaction) }
     let isNew = isRead ? judge.saysNew(event, while: batch.isJudging) : nil
     if isNew == true {

@@ -87,7 +87,6 @@ import Testing
     Edit(
       "UPDATE stream SET original_transaction_id = '9' WHERE original_transaction_id = '700'",
       "column original_transaction_id differs"),
-    Edit("INSERT INTO stream (app_id, original_transaction_id) VALUES (1, '9')", "has no event"),
     Edit(
       "DELETE FROM stream WHERE original_transaction_id = '701'", "a row of stream that is missing"
     ),
