@@ -25,10 +25,17 @@ public struct EventSource: RawRepresentable, Sendable, Hashable, CustomStringCon
   /// The owner grants a customer an entitlement: canonical JSON.
   public static let grant = EventSource(rawValue: "grant")
 
+  /// The owner says which products give which names: canonical JSON.
+  public static let catalog = EventSource(rawValue: "catalog")
+
   /// Every source that this program writes.
   public static let all: [EventSource] = [
-    .v2, .v1, .transaction, .renewal, .receipt, .account, .grant,
+    .v2, .v1, .transaction, .renewal, .receipt, .account, .grant, .catalog,
   ]
+
+  /// The names of those whose bodies the owner of the ledger says, as a list in SQL.
+  public static let ownersInSQL = all.filter(\.isOwners).map { "'\($0.rawValue)'" }
+    .joined(separator: ", ")
 
   /// The forms of bodies.
   public enum Form: Sendable { case jws, v1, receipt, statement }
@@ -39,7 +46,7 @@ public struct EventSource: RawRepresentable, Sendable, Hashable, CustomStringCon
     case .v2, .transaction, .renewal: .jws
     case .v1: .v1
     case .receipt: .receipt
-    case .account, .grant: .statement
+    case .account, .grant, .catalog: .statement
     default: nil
     }
   }

@@ -1,8 +1,9 @@
 import Platform
-import StrictJSON
+public import StrictJSON
 
-/// What the owner of the ledger says of a customer: the body of an event whose source is `account`
-/// or `grant`. It is not Apple's word, and changes no row (promise 3).
+/// What the owner of the ledger says of a customer, or of his products: the body of an event whose
+/// source is `account`, `grant` or `catalog`. It is not Apple's word, and changes no row
+/// (promise 3).
 public struct OwnerStatement: Sendable, Equatable {
   public enum Content: Sendable, Equatable {
     /// The customer with this original transaction id has the account.
@@ -13,10 +14,13 @@ public struct OwnerStatement: Sendable, Equatable {
     case grant(entitlement: String, until: Int64?, reason: String?)
     /// An earlier grant, by its id, has ended.
     case revocation(of: String)
+    /// From now on products of the app give these entitlements, and no others.
+    case catalog([String: NamedEntitlement])
   }
 
   public var content: Content
-  /// The customer: an HMAC, 32 bytes, that only the journal's table of accounts can resolve.
+  /// The customer: an HMAC, 32 bytes, that only the journal's table of accounts can resolve;
+  /// `nobody` where it is about products.
   public var mac: [UInt8]
   public var environment: Environment
   public var bundleId: String
@@ -26,6 +30,8 @@ public struct OwnerStatement: Sendable, Equatable {
   public var id: String
   /// The name of the token, or of the command.
   public var token: String
+
+  public static let nobody = [UInt8](repeating: 0, count: 32)
 
   public init(
     _ content: Content, mac: [UInt8], environment: Environment, bundleId: String, at: Int64,
@@ -44,6 +50,7 @@ public struct OwnerStatement: Sendable, Equatable {
     switch content {
     case .claim, .release: .account
     case .grant, .revocation: .grant
+    case .catalog: .catalog
     }
   }
 
@@ -54,6 +61,7 @@ public struct OwnerStatement: Sendable, Equatable {
     case .release: "ACCOUNT_RELEASE"
     case .grant: "GRANT"
     case .revocation: "GRANT_REVOKE"
+    case .catalog: "CATALOG"
     }
   }
 
@@ -61,7 +69,7 @@ public struct OwnerStatement: Sendable, Equatable {
   public var originalTransactionId: String? {
     switch content {
     case .claim(let id), .release(let id): id
-    case .grant, .revocation: nil
+    case .grant, .revocation, .catalog: nil
     }
   }
 
@@ -79,9 +87,9 @@ public struct OwnerStatement: Sendable, Equatable {
     var members: [(String, JSONValue)] = [
       ("at", .integer(at)), ("bundleId", .string(bundleId)),
       ("environment", .string(environment.rawValue)), ("id", .string(id)),
-      ("mac", .string(Hexadecimal.encode(mac))), ("token", .string(token)),
-      ("type", .string(notificationType)),
+      ("token", .string(token)), ("type", .string(notificationType)),
     ]
+    if source != .catalog { members.append(("mac", .string(Hexadecimal.encode(mac)))) }
     switch content {
     case .claim(let id), .release(let id): members.append(("originalTransactionId", .string(id)))
     case .grant(let entitlement, let until, let reason):
@@ -89,6 +97,7 @@ public struct OwnerStatement: Sendable, Equatable {
       if let until { members.append(("until", .integer(until))) }
       if let reason { members.append(("reason", .string(reason))) }
     case .revocation(let grant): members.append(("grant", .string(grant)))
+    case .catalog(let mapping): members.append(("entitlements", Self.json(mapping)))
     }
     return JSONValue.object(members.sorted { $0.0 < $1.0 }).bytes
   }
@@ -96,10 +105,11 @@ public struct OwnerStatement: Sendable, Equatable {
   /// Reads a body; nil if it is not exactly what `body` gives.
   public init?(body: [UInt8]) {
     guard let root = try? JSONDocument(parsing: body).root, root.kind == .object,
-      let mac = root["mac"]?.string.flatMap({ Hexadecimal.decode($0) }), mac.count == 32,
       let environment = root["environment"]?.string, let bundleId = root["bundleId"]?.string,
       let at = root["at"]?.integer, let id = root["id"]?.string, let token = root["token"]?.string,
-      let content = Self.content(root)
+      let content = Self.content(root),
+      let mac = root["mac"].map({ $0.string.flatMap { Hexadecimal.decode($0) } }) ?? Self.nobody,
+      mac.count == 32
     else { return nil }
     self.init(
       content, mac: mac, environment: Environment(rawValue: environment), bundleId: bundleId,
@@ -118,7 +128,37 @@ public struct OwnerStatement: Sendable, Equatable {
           entitlement: $0, until: root["until"]?.integer, reason: root["reason"]?.string)
       }
     case "GRANT_REVOKE": return root["grant"]?.string.map { .revocation(of: $0) }
+    case "CATALOG": return root["entitlements"].flatMap(mapping).map { .catalog($0) }
     default: return nil
     }
+  }
+  // MARK: Mappings
+
+  /// A mapping of products to names as canonical JSON.
+  public static func json(_ mapping: [String: NamedEntitlement]) -> JSONValue {
+    .object(
+      mapping.sorted { ByteSearch.precedes($0.key, $1.key) }.map { name, entitlement in
+        let products = entitlement.products.map(JSONValue.string)
+        return (
+          name,
+          .object([
+            ("access_leeway_ms", .integer(entitlement.accessLeeway)),
+            ("products", .array(products)),
+          ])
+        )
+      })
+  }
+
+  /// Reads such a mapping; nil for another form.
+  public static func mapping(_ object: JSONElement) -> [String: NamedEntitlement]? {
+    guard object.kind == .object else { return nil }
+    var mapping: [String: NamedEntitlement] = [:]
+    for (name, member) in object.members {
+      guard let leeway = member["access_leeway_ms"]?.integer,
+        let products = member["products"]?.elements.map(\.string), !products.contains(nil)
+      else { return nil }
+      mapping[name] = NamedEntitlement(products: products.compactMap { $0 }, accessLeeway: leeway)
+    }
+    return mapping
   }
 }

@@ -54,6 +54,7 @@ public enum TypeDescriptions {
     "ACCOUNT_RELEASE": Entry("the backend said: it belongs to that account no longer"),
     "GRANT": Entry("the backend granted an entitlement"),
     "GRANT_REVOKE": Entry("the backend ended a grant"),
+    "CATALOG": Entry("the owner changed which products give which entitlements"),
     "RECEIPT": Entry("a receipt of the app: its purchases as of then"),
   ]
 

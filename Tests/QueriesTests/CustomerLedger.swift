@@ -48,7 +48,7 @@ struct CustomerLedger {
   ) throws -> CustomerDocument {
     try scenario.ledger.reader().customer(
       LedgerReader.CustomerQuestion(
-        id, kind, environment, bundleId: bundleId, catalog, names: catalog.names(in: [])),
+        id, kind, environment, bundleId: bundleId, catalog, apps: []),
       LedgerReader.Question(
         asOf: try asOf.map(ScenarioSyntax.date), knownAt: try knownAt.map(ScenarioSyntax.date),
         now: try ScenarioSyntax.date(now)))

@@ -114,7 +114,7 @@ import Testing
     ] {
       let customer = try ledger.scenario.ledger.reader().customer(
         LedgerReader.CustomerQuestion(
-          id, kind, .production, bundleId: nil, ledger.catalog, names: ["pro"]), question)
+          id, kind, .production, bundleId: nil, ledger.catalog, apps: []), question)
       #expect(ids(customer) == (id == "1000" ? [] : ["7000"]), "\(kind)")
     }
   }
@@ -139,7 +139,7 @@ import Testing
     let ledger = try customer()
     var asked = LedgerReader.CustomerQuestion(
       CustomerLedger.token, .appAccountToken, .production, bundleId: nil, ledger.catalog,
-      names: ["pro"])
+      apps: [])
     asked.maximumRows = 1
     let now = try ScenarioSyntax.date("25-01-20")
     let reader = try ledger.scenario.ledger.reader()
@@ -170,7 +170,7 @@ import Testing
       func asked(_ id: String, _ kind: LedgerReader.CustomerQuestion.IdKind)
         -> LedgerReader.CustomerQuestion
       {
-        .init(id, kind, .production, bundleId: nil, ledger.catalog, names: ["pro"])
+        .init(id, kind, .production, bundleId: nil, ledger.catalog, apps: [])
       }
       let reader = try LedgerReader(folder, durations: [:])
       let token = asked(CustomerLedger.token, .appAccountToken)

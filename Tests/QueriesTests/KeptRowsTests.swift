@@ -187,7 +187,7 @@ import Testing
     catalog.add("pro", NamedEntitlement(products: ["pro.*"], accessLeeway: 3_600_000), for: nil)
     return try reader.customer(
       LedgerReader.CustomerQuestion(
-        id, kind, environment, bundleId: nil, catalog, names: ["pro"]),
+        id, kind, environment, bundleId: nil, catalog, apps: []),
       LedgerReader.Question(now: now)
     ).json.text
   }

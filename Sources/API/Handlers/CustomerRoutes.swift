@@ -30,6 +30,7 @@ enum CustomerRoutes {
     private(set) var asOf: Int64?
     private(set) var knownAt: Int64?
     private(set) var minSeq: Int64 = 0
+    private(set) var usesPresentMapping = false
     /// How many of the ids were answered before.
     private(set) var after = 0
 
@@ -74,6 +75,7 @@ enum CustomerRoutes {
       asOf = value("as_of").flatMap(Timestamp.parse)
       knownAt = value("known_at").flatMap(Timestamp.parse)
       minSeq = value("min_seq").flatMap { Int64($0) } ?? 0
+      usesPresentMapping = value("mapping") != nil
     }
 
     /// What the answer may cost.
@@ -93,13 +95,13 @@ enum CustomerRoutes {
     let apps = configuration.apps.keys.filter { app in
       asked.bundleId ?? app == app && token.covers(environment: asked.environment, bundleId: app)
     }
-    let names = configuration.entitlements.names(in: apps)
     let question = LedgerReader.Question(
       asOf: asked.asOf, knownAt: asked.knownAt, now: Clock.now(), token: token)
     func customer(_ id: String) throws(LedgerError) -> CustomerDocument {
       var about = LedgerReader.CustomerQuestion(
         id, asked.kind, asked.environment, bundleId: asked.bundleId,
-        configuration.entitlements, names: names)
+        configuration.entitlements, apps: apps)
+      about.usesPresentMapping = asked.usesPresentMapping
       if isShort { about.maximumRows = maximumShortRows }
       return try reader.customer(about, question)
     }

@@ -88,7 +88,7 @@ public final class LedgerHandler: RequestHandler {
 
   private func bodyLimit(of route: Route) -> Int {
     switch route.name {
-    case .notifications, .transactions, .claim: bodyLimit
+    case .notifications, .transactions, .claim, .controlStatement: bodyLimit
     case .receipts: SubmittedReceipt.maximumBytes
     case .customers: CustomerRoutes.bodyLimit
     case .controlIngest: (bodyLimit + 1024) * BatchReceive.maximumLines

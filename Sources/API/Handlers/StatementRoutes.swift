@@ -148,8 +148,11 @@ extension LedgerService {
           environment: statement.environment, bundleId: statement.bundleId,
           originalTransactionId: id), said.token, reader)
       return Answers.submitted.json((said.outcome, row))
-    case .grant, .revocation:
-      let grants = try reader.grants(of: statement.customer, statement.environment)
+    case .grant, .revocation, .catalog:
+      let grants =
+        try statement.customer.map { (customer) throws(LedgerError) in
+          try reader.grants(of: customer, statement.environment)
+        } ?? []
       // The event of this statement, or of the one that it repeats: an equal one is another's.
       let grant = said.outcome.seq.flatMap { seq in
         grants.first { $0.seq == seq || $0.revokedBy == seq }
@@ -166,7 +169,7 @@ extension LedgerService {
     var original: String?
     switch statement.content {
     case .claim(let id), .release(let id): original = id
-    case .grant, .revocation: break
+    case .grant, .revocation, .catalog: break
     }
     Log.write(
       .info, "statement",

@@ -13,6 +13,7 @@ enum Schemas {
     ("History", History.object { $0.json }.definition),
     ("HistoryEvent", HistoryEntry.object.definition),
     ("HistoryTransition", HistoryTransition.object.definition),
+    ("HistoryMapping", HistoryMapping.object.definition),
     ("HistoryQuarantined", QuarantinedEntry.object.definition),
     ("Customer", CustomerDocument.object.definition),
     ("NamedEntitlement", NamedAnswer.object.definition),

@@ -122,6 +122,10 @@ struct Parameter: Sendable {
     "Answers from what had been received by this time, by the receive times in the journal; RFC "
       + "3339 or milliseconds."
   )
+  static let mapping = Parameter(
+    "mapping", .choice(["now"]),
+    "now: answers about the past by the mapping of products to entitlements that is in force now. "
+      + "By default the one counts that was in force then.")
   static let minSeq = Parameter(
     "min_seq", .integer(0...Int64.max, default: 0),
     "Waits until the rows have the event with this seq, for two seconds at most.")

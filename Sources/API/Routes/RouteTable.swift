@@ -142,7 +142,7 @@ extension Route {
     Route(
       .customer, "GET", "/v1/customers/{id}", .token(.read),
       "Returns what one customer may use by name, and the rows that say so.",
-      [.customerId, .by, .environment, .onlyBundleId, .asOf, .knownAt, .minSeq],
+      [.customerId, .by, .environment, .onlyBundleId, .asOf, .knownAt, .mapping, .minSeq],
       [
         answer(
           "The customer; `known` is false if nothing is known under the id, which says nothing "

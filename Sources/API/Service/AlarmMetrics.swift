@@ -34,6 +34,15 @@ extension LedgerService {
         "subledger_owner_faults_total", [(name: "reason", value: sample.reason)], sample.count)
     }
     writeQuarantine(&page)
+    page.single(
+      "subledger_mapping_refused", .gauge,
+      "1 while the configured mapping of products to entitlements is not in force, because more "
+        + "customers would lose one than entitlementLossLimit allows.",
+      mappingStatus?.refused == nil ? 0 : 1)
+    page.single(
+      "subledger_mappings_total", .counter,
+      "How often a changed mapping of products to entitlements took effect.",
+      mappingStatus?.journaled ?? 0)
     let catalog = configuration.entitlements
     page.single(
       "subledger_unmapped_products", .gauge,

@@ -29,6 +29,7 @@ public final class LedgerService: Sendable {
   private let sampler = Mutex<ResourceSampler?>(nil)
   private let recovery = Mutex<(@Sendable () -> RecoveryStatus?)?>(nil)
   private let delivery = Mutex<DeliveryService?>(nil)
+  private let mapping = Mutex<MappingService?>(nil)
 
   /// - Parameter version: of the program.
   public init(_ ledger: Ledger, _ configuration: Configuration, version: String) {
@@ -91,6 +92,12 @@ public final class LedgerService: Sendable {
     service.perform(command, completion: completion)
   }
 
+  /// Sets who puts changed mappings of products in force.
+  public func setMapping(_ service: MappingService) { mapping.withLock { $0 = service } }
+
+  /// Whether the configured mapping is in force, and how often one took effect; nil in a command.
+  var mappingStatus: MappingService.Status? { mapping.withLock { $0 }?.status }
+
   /// Stops the threads that read journal and projection, and completes the log of refusals. Call it
   /// after the last request and before the ledger stops.
   public func stop() {
@@ -100,6 +107,7 @@ public final class LedgerService: Sendable {
     overview.stop()
     recovery.withLock { $0 = nil }
     delivery.withLock { $0 = nil }
+    mapping.withLock { $0.take() }?.stop()
     // Removed, because the sampler holds a reference to this service.
     sampler.withLock { $0.take() }?.stop()
     refusalLog.finish()
@@ -121,6 +129,7 @@ public final class LedgerService: Sendable {
     current.withLock { $0 = configuration }
     ledger.adopt(durations: configuration.nonRenewingDurations)
     readers.adopt(configuration)
+    mapping.withLock { $0 }?.reload()
     generation.add(1, ordering: .acquiringAndReleasing)
   }
 

@@ -2,6 +2,7 @@ import AppStore
 import Entitlements
 import Ledger
 import Platform
+import Queries
 import Store
 
 /// The products that were sold: which entitlements they give, and how long they last.
@@ -10,6 +11,7 @@ extension Doctor {
     guard let projection else { return }
     let sold = try projection.soldProducts()
     examineMapping(sold)
+    try examineMappingInForce()
     let endless = Set(
       sold.filter { product in
         product.type == ProductType.nonRenewing
@@ -40,6 +42,20 @@ extension Doctor {
       next: "the column anomaly of entitlement_v1 finds their customers; look for a newer version")
   }
 
+  /// Whether the configured mapping is the one in force.
+  private func examineMappingInForce() throws(LedgerError) {
+    let reader = try LedgerReader(folder, durations: configuration.nonRenewingDurations)
+    guard try !reader.mappingsInForce().isEmpty else { return }
+    let changed = try reader.changedMappings(configuration)
+    for app in changed.keys.sorted() {
+      reportFinding(
+        "the configured mapping of \(VisibleText.of(app.bundleId)) in \(app.environment) is not in "
+          + "force",
+        next: "a daemon puts it in force when it starts or reloads, unless too many would lose an "
+          + "entitlement: subledger entitlements --diff FILE says who, --accept FILE does it")
+    }
+  }
+
   private func examineMapping(_ sold: [SoldProduct]) {
     let catalog = configuration.entitlements
     guard !catalog.isEmpty else {
@@ -52,6 +68,13 @@ extension Doctor {
     }
     for found in unmapped {
       let product = VisibleText.of(found.product.productId)
+      if let misspelt = found.misspelt.map(VisibleText.of), let name = found.suggestion {
+        reportFinding(
+          "\(product) of \(VisibleText.of(found.product.bundleId)) was sold and is mapped to "
+            + "nothing; \"\(name)\" has \"\(misspelt)\", which nobody bought",
+          next: "did you mean \(product)? Correct \"\(misspelt)\" in \"entitlements\"")
+        continue
+      }
       let likely = found.suggestion.map { "\"\($0)\", as others like it, or to another of " }
       reportFinding(
         "\(product) of \(VisibleText.of(found.product.bundleId)) was sold and is mapped to nothing",

@@ -34,5 +34,6 @@ public enum MessageType {
   private static let owners = [
     "ACCOUNT_CLAIM": "account_claimed", "ACCOUNT_RELEASE": "account_released",
     "GRANT": "granted", "GRANT_REVOKE": "grant_revoked",
+    "CATALOG": "catalog_changed",
   ]
 }

@@ -184,9 +184,7 @@ extension EntitlementCatalog {
     for stream in streams {
       guard let current = stream.row.current(at: time, durations: durations), current.givesAccess,
         let product = stream.row.spans[current.span].productId,
-        !names(in: [stream.key.bundleId]).contains(where: { name in
-          entitlement(name, in: stream.key.bundleId)?.isGiven(by: product) == true
-        })
+        mapping(of: stream.key.bundleId).names(givenBy: product).isEmpty
       else { continue }
       return .init(.unmapped, endedAt: nil, product, stream.key)
     }

@@ -1,4 +1,5 @@
 public import AppStore
+import Platform
 
 /// A product of an app of which at least one row exists.
 public struct SoldProduct: Sendable, Hashable {
@@ -27,12 +28,16 @@ extension EntitlementCatalog {
     public let product: SoldProduct
     /// The entitlement that it probably belongs to; nil if nothing speaks for one.
     public let suggestion: String?
+    /// A product that the mapping gives that entitlement to, that nobody bought, and that is
+    /// spelt nearly as this one; nil if there is none.
+    public let misspelt: String?
   }
 
   /// The products that give no entitlement by name, consumables left out, each once for an app, in
   /// the order of bundle id and product id.
   ///
-  /// One of the same subscription group as a product that gives an entitlement probably gives the
+  /// What is spelt nearly as a product that nobody bought is probably meant by it. Else one of the
+  /// same subscription group as a product that gives an entitlement probably gives the
   /// same; else one whose id begins with the same word.
   public func unmapped(_ sold: some Sequence<SoldProduct>) -> [Unmapped] {
     let sold = sold.filter { $0.type != ProductType.consumable }
@@ -44,16 +49,30 @@ extension EntitlementCatalog {
           && $0.subscriptionGroupId == product.subscriptionGroupId
       }
       let likely = group.isEmpty ? others.filter { $0.stem == product.stem } : group
+      let misspelt = misspelt(product, sold)
       found[[product.bundleId, product.productId]] = Unmapped(
-        product: product, suggestion: likely.flatMap(names).min())
+        product: product, suggestion: misspelt?.name ?? likely.flatMap(names).min(),
+        misspelt: misspelt?.product)
     }
     return found.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
   }
 
-  private func names(of product: SoldProduct) -> [String] {
-    names(in: [product.bundleId]).filter { name in
-      entitlement(name, in: product.bundleId)?.isGiven(by: product.productId) ?? false
+  /// The product of the mapping that is probably meant to be another one, with its entitlement.
+  private func misspelt(
+    _ product: SoldProduct, _ sold: [SoldProduct]
+  ) -> (name: String, product: String)? {
+    let bought = Set(sold.lazy.filter { $0.bundleId == product.bundleId }.map(\.productId))
+    for (name, entitlement) in mapping(of: product.bundleId).sorted(by: { $0.key < $1.key }) {
+      let unknown = entitlement.products.filter { $0.last != "*" && !bought.contains($0) }
+      if let nearest = Spelling.nearest(to: product.productId, among: unknown) {
+        return (name, nearest)
+      }
     }
+    return nil
+  }
+
+  private func names(of product: SoldProduct) -> [String] {
+    mapping(of: product.bundleId).names(givenBy: product.productId)
   }
 }
 

@@ -22,6 +22,9 @@ public struct Configuration: Sendable {
   public var nonRenewingDurations: [String: Int64] = [:]
   /// The entitlements by name, and which products give them.
   public var entitlements = EntitlementCatalog()
+  /// Per cent of those who have an entitlement that a change of `entitlements` may take it from
+  /// without an operator's word; nil: all.
+  public var entitlementLossLimit: Int64? = 5
   /// Where Apple is asked about receipts.
   public var verifyReceipt: ReceiptService
   /// Where changes are sent.

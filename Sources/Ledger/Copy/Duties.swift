@@ -13,6 +13,8 @@ public enum Duty: String, Sendable, CaseIterable {
   case anchors
   /// Journaling what is held and is new to this program's fold.
   case evidence
+  /// Journaling a changed mapping of products to entitlements.
+  case catalog
 }
 
 /// The duties of this daemon. One without a shared journal has all of them, always.

@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 public import Store
 public import StrictJSON
@@ -6,7 +7,8 @@ import Synchronization
 /// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
 /// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time. Such a line may
 /// have the member `arrival`, with or without the time: how the notification arrived. A line may
-/// also be evidence (`EvidenceLine`, `ReceiptLine`, `SubmittedTransaction`, `SubmittedReceipt`).
+/// also be evidence (`EvidenceLine`, `ReceiptLine`, `SubmittedTransaction`, `SubmittedReceipt`), or
+/// of an export a mapping of products, which names no customer.
 ///
 /// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
 /// lines.
@@ -172,9 +174,14 @@ public enum BatchReceive {
       guard chain == nil else { throw .malformed("chain") }
       return [try receiver.receive(body: exported.text, at: now).arriving(arrival)]
     }
-    let received = try receiver.receive(
-      body: exported.text, at: try receiveTime(root, now), preservesReceivedAt: true
-    ).arriving(arrival)
+    let time = try receiveTime(root, now)
+    let received: Receiver.Received
+    if let statement = OwnerStatement(body: Array(exported.text)), statement.source == .catalog {
+      received = Receiver.Received(NewEvent(statement, receivedAt: time))
+    } else {
+      received = try receiver.receive(body: exported.text, at: time, preservesReceivedAt: true)
+        .arriving(arrival)
+    }
     if let chain, !chain.accepts(root, received) { throw .malformed("chain") }
     return [received]
   }

@@ -45,6 +45,13 @@ extension Receiver {
       (isAheadOfClock, isUnknownType) = (false, false)
     }
 
+    /// What the owner said of products, as an export has it.
+    init(_ event: NewEvent) {
+      submission = .event(event)
+      (notification, stream, refusal) = (nil, nil, nil)
+      (isAheadOfClock, isUnknownType) = (false, false)
+    }
+
     private init(_ event: NewEvent, like other: Received) {
       submission = .event(event)
       (notification, stream, refusal) = (other.notification, other.stream, other.refusal)

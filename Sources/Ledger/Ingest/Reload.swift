@@ -23,6 +23,7 @@ public struct Reload: Sendable {
     next.extraRoots = read.extraRoots
     next.nonRenewingDurations = read.nonRenewingDurations
     next.entitlements = read.entitlements
+    next.entitlementLossLimit = read.entitlementLossLimit
     next.sinks = read.sinks
     next.mirrors = read.mirrors
     next.logLevel = read.logLevel
@@ -45,6 +46,9 @@ public struct Reload: Sendable {
       changes.append("nonRenewingDurations changed")
     }
     if old.entitlements != new.entitlements { changes.append("entitlements changed") }
+    if old.entitlementLossLimit != new.entitlementLossLimit {
+      changes.append("entitlementLossLimit changed")
+    }
     if old.logLevel != new.logLevel { changes.append("logLevel \(new.logLevel.rawValue)") }
     return changes
   }

@@ -51,6 +51,7 @@ public final class LiveProjection: Sendable {
   private let damageCount = Atomic<Int64>(0)
   private let holdsEvidenceFlag = Atomic<Bool>(true)
   private let hasStatementsFlag = Atomic<Bool>(true)
+  private let mappingSeq = Atomic<Int64>(0)
   private let checkBegan = Atomic<Int64>(0)
   private let servedCount = Atomic<Int>(0)
   /// Signalled with every change of state, for the thread that maintains the projection.
@@ -77,6 +78,11 @@ public final class LiveProjection: Sendable {
   public var hasStatements: Bool { hasStatementsFlag.load(ordering: .acquiring) }
 
   func recordStatements(_ hasSome: Bool) { hasStatementsFlag.store(hasSome, ordering: .releasing) }
+
+  /// The seq of the last mapping of products to names that was journaled; 0 if none was.
+  public var lastMapping: Int64 { mappingSeq.load(ordering: .acquiring) }
+
+  func recordMapping(_ seq: Int64) { mappingSeq.store(seq, ordering: .releasing) }
 
   /// When the last complete check of all rows that found no damage began, milliseconds since 1970;
   /// 0 before any.

@@ -105,6 +105,7 @@ package final class LedgerWriter {
     ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
     ledger.judging.setWaiting(journal.waitingCount)
     ledger.liveProjection.recordStatements(journal.statementCount > 0)
+    ledger.liveProjection.recordMapping(journal.lastMapping)
   }
 
   /// Milliseconds after which `serve` should be called even if no job came; negative: never.

@@ -72,14 +72,7 @@ public struct RowDifference: Sendable {
       after?.entitlement.productId, before?.entitlement.expiresAt.map(String.init),
       after?.entitlement.expiresAt.map(String.init), fields.joined(separator: " "),
     ]
-    return values.map { Self.quoted($0 ?? "") }.joined(separator: ",")
-  }
-
-  private static func quoted(_ text: String) -> String {
-    let needsQuotes = text.utf8.contains { [0x22, 0x2C, 0x0A, 0x0D].contains($0) }
-    guard needsQuotes else { return text }
-    let doubled = text.split(separator: "\"", omittingEmptySubsequences: false)
-    return "\"" + doubled.joined(separator: "\"\"") + "\""
+    return CSV.line(values)
   }
 
   /// The difference with both rows, as the API shows them.

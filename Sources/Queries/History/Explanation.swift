@@ -50,6 +50,13 @@ public struct Explanation: Sendable {
       receivedAt = event.receivedAt
     }
 
+    init(_ said: StoredStatement) {
+      let envelope = said.statement.envelope(receivedAt: said.receivedAt)
+      (seq, notificationUUID) = (said.seq, envelope.notificationUUID)
+      (notificationType, subtype) = (envelope.notificationType, nil)
+      (signedDate, receivedAt) = (envelope.signedDate, said.receivedAt)
+    }
+
     var json: JSONValue {
       .object([
         ("seq", .integer(seq)), ("notification_uuid", .string(notificationUUID.description)),

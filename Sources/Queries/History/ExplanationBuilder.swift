@@ -11,6 +11,8 @@ struct ExplanationBuilder {
   let row: EntitlementRow
   let durations: [String: Int64]
   private let replacements: [Replacement]
+  /// What was in force for the app.
+  private let mapping: StoredStatement?
   /// The stream's events by UUID: the keys of registers name them.
   private let sources: [NotificationUUID: Explanation.Source]
   private let rule: StatusRule
@@ -18,13 +20,14 @@ struct ExplanationBuilder {
 
   init(
     document: RowDocument, state: StreamState, row: EntitlementRow, events: [StoredEvent],
-    durations: [String: Int64], replacements: [Replacement]
+    durations: [String: Int64], replacements: [Replacement], mapping: StoredStatement?
   ) {
     self.document = document
     self.state = state
     self.row = row
     self.durations = durations
     self.replacements = replacements
+    self.mapping = mapping
     // Each evaluates all transactions, and several fields ask for it.
     rule = StatusRule(state, at: document.entitlement.asOf)
     inForce = RenewalInForce(state).register
@@ -38,7 +41,7 @@ struct ExplanationBuilder {
   var explanation: Explanation {
     Explanation(
       row: document, verdict: verdict,
-      fields: [status, transaction] + [expiry, revocation, renewal, gap].compactMap { $0 }
+      fields: [status, transaction] + [expiry, revocation, renewal, gap, names].compactMap { $0 }
         + rules,
       next: next)
   }
@@ -286,6 +289,21 @@ struct ExplanationBuilder {
       name: "gap", value: .boolean(true), event: source(inForce?.key.uuid),
       why: "Apple's newest status is active, and its renewal date is after every period that was "
         + "delivered: at least one paid period was never delivered.")
+  }
+
+  // MARK: The entitlements by name
+
+  /// Which names the product gives; nil if no mapping was journaled.
+  private var names: Explanation.Field? {
+    guard let mapping, case .catalog(let given) = mapping.statement.content,
+      let product = entitlement.productId
+    else { return nil }
+    let names = given.names(givenBy: product)
+    return Explanation.Field(
+      name: "names", value: .array(names.map(JSONValue.string)),
+      event: Explanation.Source(mapping),
+      why: "By the mapping of products that was in force, \(product) gives "
+        + (names.isEmpty ? "no entitlement." : names.joined(separator: ", ") + "."))
   }
 
   // MARK: The next transition

@@ -25,7 +25,8 @@ extension LedgerReader {
     guard let document = try document(key, row, question, readable()) else { return nil }
     return ExplanationBuilder(
       document: document, state: stream.state, row: row, events: events, durations: durations,
-      replacements: try replacements(of: key, question)
+      replacements: try replacements(of: key, question),
+      mapping: try mapping(of: key, question)
     ).explanation
   }
 }

@@ -24,21 +24,24 @@ public struct History: Sendable {
     case event(HistoryEntry)
     case transition(HistoryTransition)
     case quarantined(QuarantinedEntry)
+    case mapping(HistoryMapping)
 
     public var json: JSONValue {
       switch self {
       case .event(let entry): entry.json
       case .transition(let transition): transition.json
       case .quarantined(let entry): entry.json
+      case .mapping(let mapping): HistoryMapping.object.json(mapping)
       }
     }
 
     /// Where it belongs in the timeline, milliseconds since 1970.
-    fileprivate var time: Int64 {
+    var time: Int64 {
       switch self {
       case .event(let entry): entry.event.receivedAt
       case .transition(let transition): transition.at
       case .quarantined(let entry): entry.receivedAt
+      case .mapping(let mapping): mapping.at
       }
     }
   }
@@ -81,7 +84,7 @@ public struct History: Sendable {
       JSONMember.page(
         of: .either([
           HistoryEntry.object.schema, HistoryTransition.object.schema,
-          QuarantinedEntry.inHistory.schema,
+          QuarantinedEntry.inHistory.schema, HistoryMapping.object.schema,
         ]),
         { $0.items.map(item) }, next: { $0.next.map { String($0) } })
         + [
@@ -94,25 +97,27 @@ public struct History: Sendable {
         ])
   }
 
-  /// - Parameter evolved: events and transitions, in the order of the timeline.
+  /// - Parameters:
+  ///   - evolved: events and transitions, in the order of the timeline.
+  ///   - others: what else is shown, in the order of time.
   init(
-    _ key: StreamKey, _ evolved: [Item], _ quarantined: [QuarantinedEntry] = [],
+    _ key: StreamKey, _ evolved: [Item], _ others: [Item] = [],
     next: Int64? = nil, hasMoreQuarantined: Bool = false, confirmedAt: Int64? = nil
   ) {
     self.key = key
     self.next = next
     (self.hasMoreQuarantined, self.confirmedAt) = (hasMoreQuarantined, confirmedAt)
     var items: [Item] = []
-    items.reserveCapacity(evolved.count + quarantined.count)
-    var rest = quarantined.sorted { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }[...]
+    items.reserveCapacity(evolved.count + others.count)
+    var rest = others[...]
     for item in evolved {
-      while let first = rest.first, first.receivedAt < item.time {
-        items.append(.quarantined(first))
+      while let first = rest.first, first.time < item.time {
+        items.append(first)
         rest.removeFirst()
       }
       items.append(item)
     }
-    self.items = items + rest.map(Item.quarantined)
+    self.items = items + rest
   }
 
   /// The timeline of given events, without quarantine.

@@ -35,6 +35,13 @@ struct HistoryEvolution {
   /// The members of that row.
   private var row = RowMembers(nil)
 
+  /// The products of the stream, of all its events so far.
+  var products: Set<String> {
+    Set(progress.state.transactions.values.compactMap(\.transaction.productId))
+  }
+  /// The seq of the stream's first event; `.max` without any.
+  private(set) var firstSeq = Int64.max
+
   /// Proves receipts in version 1 notifications; nil if they are not to be proven.
   private let receipts: ReceiptProof?
   private let replacements: [Replacement]
@@ -61,6 +68,7 @@ struct HistoryEvolution {
     _ event: StoredEvent, _ payload: JournaledPayload, _ arrival: EventArrival? = nil,
     _ redeliveries: Redeliveries? = nil, isRaw: Bool = false
   ) {
+    firstSeq = min(firstSeq, event.seq)
     // The time of a statement of the owner is ours: it says nothing of the order of Apple's.
     let isApples = !event.source.isOwners
     let lateBy =

@@ -27,29 +27,32 @@ extension LedgerReader {
     let (quarantined, hasMore) = try quarantined(
       about: originalTransactionId, environment, bundleId, question, isRaw: isRaw)
     guard let key = known ?? quarantined.first?.key(originalTransactionId) else { return nil }
+    var others = quarantined.sorted { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }
+      .map(History.Item.quarantined)
     guard known != nil else {
       return History(
-        key, [], quarantined, hasMoreQuarantined: hasMore,
+        key, [], others, hasMoreQuarantined: hasMore,
         confirmedAt: try confirmedAt(key, question))
     }
     let evolution = try evolution(of: key, question, isRaw: isRaw, page)
     let last = evolution.hasMore ? evolution.lastEvent : nil
+    others += try changes(ofNamesGivenBy: evolution.products, of: key, question)
+      .filter { [seq = evolution.firstSeq] in $0.seq > seq }.map(History.Item.mapping)
+    others = try others.sorted { $0.time < $1.time }
+      .filter(isShown(after: page?.after ?? 0, before: last))
     return History(
-      key, evolution.items,
-      try quarantined.filter(isShown(after: page?.after ?? 0, before: last)), next: last?.seq,
+      key, evolution.items, others, next: last?.seq,
       hasMoreQuarantined: hasMore, confirmedAt: try confirmedAt(key, question))
   }
 
-  /// Whether a quarantined notification belongs to a page: it came after the last event of the page
-  /// before, and before the last one of this page, unless no other follows.
+  /// Whether what is no event of the stream belongs to a page: it came after the last event of the
+  /// page before, and before the last one of this page, unless no other follows.
   private func isShown(
     after seq: Int64, before last: StoredEvent?
-  ) throws(LedgerError) -> (QuarantinedEntry) -> Bool {
+  ) throws(LedgerError) -> (History.Item) -> Bool {
     let start =
       seq == 0 ? nil : try journal.receivedAt(of: seq)
-    return { entry in
-      entry.receivedAt >= start ?? .min && entry.receivedAt < last?.receivedAt ?? .max
-    }
+    return { $0.time >= start ?? .min && $0.time < last?.receivedAt ?? .max }
   }
 
   private func evolution(

@@ -19,12 +19,12 @@ public struct CustomerDocument: Sendable {
 
   init(
     _ asked: LedgerReader.CustomerQuestion, entitlements: [(String, NamedAnswer)],
-    _ rows: [RowDocument], isKnown: Bool, hasMore: Bool, _ question: LedgerReader.Question
+    _ standing: LedgerReader.Standing, _ question: LedgerReader.Question
   ) {
     (id, kind, environment) = (asked.id, asked.kind, asked.environment.rawValue)
     self.entitlements = entitlements.map { (name: $0.0, answer: $0.1) }
-    self.rows = rows
-    (self.isKnown, self.hasMore) = (isKnown, hasMore)
+    rows = standing.documents
+    (isKnown, hasMore) = (standing.isKnown, standing.hasMore)
     (asOf, knownAt) = (question.time, question.knownAt)
   }
 

@@ -27,9 +27,14 @@ extension LedgerReader {
     var environment: Environment
     /// Only rows of this app; nil for all.
     var bundleId: String?
+    /// As configured.
     var catalog: EntitlementCatalog
+    /// The apps whose entitlements are answered.
+    let apps: [String]
+    /// Whether a question about the past is answered by today's mapping of products.
+    public var usesPresentMapping = false
     /// The entitlements that are answered, in their order.
-    var names: [String]
+    fileprivate(set) var names: [String] = []
     /// How many rows are read, consumables last: they give no entitlement.
     public var maximumRows = LedgerReader.maximumRows
 
@@ -37,14 +42,14 @@ extension LedgerReader {
     ///   lower case.
     public init(
       _ id: String, _ kind: IdKind, _ environment: Environment, bundleId: String?,
-      _ catalog: EntitlementCatalog, names: [String]
+      _ catalog: EntitlementCatalog, apps: [String]
     ) {
       self.id = kind == .appAccountToken ? id.lowercased() : id
       self.kind = kind
       self.environment = environment
       self.bundleId = bundleId
       self.catalog = catalog
-      self.names = names
+      self.apps = apps
     }
   }
 
@@ -64,28 +69,75 @@ extension LedgerReader {
     _ asked: CustomerQuestion, _ question: Question
   ) throws(LedgerError) -> CustomerDocument {
     defer { if !reusesSnapshot { endSnapshot() } }
-    let spans = WantedSpans.since(
-      question.time.advanced(orBoundBy: -asked.catalog.longestLeeway))
+    var asked = asked
+    try setInForce(
+      &asked.catalog, asked.environment, asked.usesPresentMapping ? nil : question)
+    asked.names = asked.catalog.names(in: asked.apps)
+    let standing = try standing(asked, question)
+    // Only names tell why they are not active.
+    let elsewhere =
+      standing.isKnown || asked.names.isEmpty
+      ? nil : NamedAnswer.Absence(try whereElse(asked, question, spans(asked, question)))
+    return CustomerDocument(
+      asked,
+      entitlements: asked.names.map { name in
+        var answer = standing.answer(name, asked.catalog)
+        if let elsewhere { answer.absence = elsewhere }
+        return (name, answer)
+      }, standing, question)
+  }
+
+  /// All that a customer's answers are made of, at one time.
+  struct Standing {
+    /// In key order.
+    fileprivate(set) var documents: [RowDocument] = []
+    fileprivate var streams: [CustomerStream] = []
+    fileprivate var granted: [GrantedAccess] = []
+    fileprivate let time: Int64
+    fileprivate let durations: [String: Int64]
+    /// Whether there are more purchases than are read.
+    let hasMore: Bool
+    /// The first of the purchases that are the customer's own, in key order.
+    fileprivate(set) var first: StreamKey?
+
+    /// Whether anything is known of the customer.
+    var isKnown: Bool { !documents.isEmpty || !granted.isEmpty }
+
+    func answer(_ name: String, _ catalog: EntitlementCatalog) -> NamedAnswer {
+      catalog.answer(name, streams, granted, at: time, durations: durations)
+    }
+  }
+
+  private func spans(_ asked: CustomerQuestion, _ question: Question) -> WantedSpans {
+    .since(question.time.advanced(orBoundBy: -asked.catalog.longestLeeway))
+  }
+
+  /// - Throws: as `customer`.
+  func standing(
+    _ asked: CustomerQuestion, _ question: Question
+  ) throws(LedgerError) -> Standing {
+    let spans = spans(asked, question)
     var (waiting, hasMore) = try streams(of: asked, question, spans)
+    var standing = Standing(time: question.time, durations: durations, hasMore: hasMore)
+    let own = Set(waiting.map(\.key))
     // Filled when it is needed: nearly no row was replaced.
     var known: Set<StreamKey> = []
-    var documents: [RowDocument] = []
-    var streams: [CustomerStream] = []
     while let next = waiting.popLast() {
       guard let document = try document(next.key, next.row, question, next.opened) else { continue }
-      documents.append(document)
+      standing.documents.append(document)
       // Shown, but of another user since: it entitles that one.
       if asked.kind == .appAccountToken,
         let token = document.entitlement.purchase?.appAccountToken, token.lowercased() != asked.id
       {
         continue
       }
-      streams.append(
+      if own.contains(next.key) { standing.first = min(standing.first ?? next.key, next.key) }
+      standing.streams.append(
         CustomerStream(
           key: next.key, row: next.row, succeededBy: document.succeededBy,
           confirmedAt: document.confirmedAt))
       guard let id = document.succeededBy else { continue }
-      if known.isEmpty { known = Set(waiting.map(\.key) + streams.map(\.key)) }
+      if known.isEmpty { known = Set(waiting.map(\.key) + standing.streams.map(\.key)) }
       guard known.count < asked.maximumRows else { continue }
       let (environment, bundleId) = (next.key.environment, next.key.bundleId)
       let successor = StreamKey(
@@ -95,21 +147,9 @@ extension LedgerReader {
         waiting.append(found)
       }
     }
-    documents.sort { $0.key < $1.key }
-    let granted = try granted(asked, question)
-    let isKnown = !documents.isEmpty || !granted.isEmpty
-    // Only names tell why they are not active.
-    let elsewhere =
-      isKnown || asked.names.isEmpty
-      ? nil : NamedAnswer.Absence(try whereElse(asked, question, spans))
-    return CustomerDocument(
-      asked,
-      entitlements: asked.names.map { name in
-        var answer = asked.catalog.answer(
-          name, streams, granted, at: question.time, durations: durations)
-        if let elsewhere { answer.absence = elsewhere }
-        return (name, answer)
-      }, documents, isKnown: isKnown, hasMore: hasMore, question)
+    standing.documents.sort { $0.key < $1.key }
+    standing.granted = try granted(asked, question)
+    return standing
   }
 
   /// Where an id is known that is not known where it was asked about.

@@ -38,6 +38,8 @@ public final class LedgerReader {
   let folds: StreamFolds
   /// Bytes that are kept of it, usually and by a passing reader.
   private static let (foldedBytes, passingFoldedBytes) = (2_000_000, 20_000_000)
+  /// The mappings of products to names that were read.
+  private var knownMappings: [StoredStatement] = []
   /// Whether a snapshot of the projection serves several questions, until `endSnapshot`.
   let reusesSnapshot: Bool
   /// `LiveProjection.commits` when the open snapshot was begun; nil if none is open.
@@ -148,6 +150,18 @@ public final class LedgerReader {
   var mayHaveStatements: Bool {
     guard case .running(let projection) = source else { return true }
     return projection.hasStatements
+  }
+
+  /// All mappings of products to names, in order of seq.
+  ///
+  /// - Throws: what SQLite reports.
+  func mappings() throws(LedgerError) -> [StoredStatement] {
+    let last = knownMappings.last?.seq ?? 0
+    if case .running(let projection) = source, projection.lastMapping <= last {
+      return knownMappings
+    }
+    knownMappings += try journal.mappings(after: last)
+    return knownMappings
   }
 
   /// What Apple said again, by app: as `JournalReader.confirmations`.

@@ -5,7 +5,7 @@ public import Platform
 public struct StoredStatement: Sendable {
   public let seq: Int64
   /// Our time, in milliseconds since 1970 UTC.
-  let receivedAt: Int64
+  public let receivedAt: Int64
   public let statement: OwnerStatement
 
   /// Those about a customer, behind a seq, of one notification type.
@@ -81,6 +81,35 @@ extension JournalReader {
     return try StoredStatement.read(
       StoredStatement.ofType, connection, codec, limit: limit
     ) { $0.bind(1, mac).bind(2, seq).bind(3, type) }
+  }
+
+  /// The mappings of products to names that were journaled behind a seq, in order of seq.
+  ///
+  /// - Throws: what SQLite reports.
+  public func mappings(after seq: Int64 = 0) throws(LedgerError) -> [StoredStatement] {
+    guard try hasAccounts() else { return [] }
+    return try StoredStatement.read("s.mac = ? AND s.seq > ?", connection, codec) {
+      $0.bind(1, OwnerStatement.nobody).bind(2, seq)
+    }
+  }
+
+  /// The customers to whom something of an app was granted, as far as they are not forgotten.
+  ///
+  /// - Throws: what SQLite reports.
+  public func grantedCustomers(
+    _ environment: Environment, _ bundleId: String
+  ) throws(LedgerError) -> [CustomerName] {
+    guard try hasAccounts() else { return [] }
+    return try connection.statement(
+      """
+      SELECT DISTINCT c.kind, c.name FROM account c JOIN statement s ON s.mac = c.mac
+      JOIN event e ON e.seq = s.seq JOIN stream t ON t.id = e.stream_id
+      JOIN app a ON a.id = t.app_id
+      WHERE e.source = 'grant' AND a.environment = ? AND a.bundle_id = ?
+      """
+    ).bind(1, environment.rawValue).bind(2, bundleId).all { row in
+      CustomerName.Kind(rawValue: row.text(0)).map { CustomerName($0, row.text(1)) }
+    }.compactMap { $0 }
   }
 
   /// The purchases that an account has, in the order in which it claimed them.
@@ -199,7 +228,7 @@ extension JournalReader {
     let strange = try connection.statement(
       """
       SELECT seq FROM statement WHERE seq NOT IN
-        (SELECT seq FROM event WHERE source IN ('account', 'grant')) LIMIT 100
+        (SELECT seq FROM event WHERE source IN (\(EventSource.ownersInSQL))) LIMIT 100
       """
     ).all { "statement \($0.int(0)) is of no statement of the owner" }
     var changed: [String] = []

@@ -3,7 +3,8 @@ public import StrictJSON
 
 /// A statement of the owner that is to be journaled.
 public struct NewStatement: Sendable {
-  public var customer: CustomerName
+  /// Nil of what is said of products.
+  public var customer: CustomerName?
   public var content: OwnerStatement.Content
   public var environment: Environment
   public var bundleId: String
@@ -15,7 +16,7 @@ public struct NewStatement: Sendable {
   var receivedAt: Int64
 
   public init(
-    _ content: OwnerStatement.Content, of customer: CustomerName, environment: Environment,
+    _ content: OwnerStatement.Content, of customer: CustomerName?, environment: Environment,
     bundleId: String, token: String, idempotencyKey: String? = nil, receivedAt: Int64
   ) {
     self.content = content
@@ -28,15 +29,17 @@ public struct NewStatement: Sendable {
   }
 }
 
-/// As a command hands a claim, a grant, or its end, to the daemon.
+/// As a command hands a claim, a grant, or its end, or a mapping, to the daemon.
 extension NewStatement {
   /// Releases have no form: no command makes them.
   public var json: JSONValue {
     var members: [(String, JSONValue)] = [
-      ("kind", .string(customer.kind.rawValue)), ("name", .string(customer.name)),
       ("environment", .string(environment.rawValue)), ("bundleId", .string(bundleId)),
       ("token", .string(token)),
     ]
+    if let customer {
+      members += [("kind", .string(customer.kind.rawValue)), ("name", .string(customer.name))]
+    }
     switch content {
     case .grant(let entitlement, let until, let reason):
       members += [
@@ -45,6 +48,7 @@ extension NewStatement {
       ]
     case .revocation(let id): members.append(("grant", .string(id)))
     case .claim(let id): members.append(("originalTransactionId", .string(id)))
+    case .catalog(let mapping): members.append(("entitlements", OwnerStatement.json(mapping)))
     case .release: break
     }
     return .object(members)
@@ -52,13 +56,19 @@ extension NewStatement {
 
   /// Nil for another form.
   public init?(_ root: JSONElement, receivedAt: Int64) {
-    guard let kind = root["kind"]?.string.flatMap(CustomerName.Kind.init),
-      let name = root["name"]?.string, CustomerName.isValid(name),
-      let environment = root["environment"]?.string, let bundleId = root["bundleId"]?.string,
+    guard let environment = root["environment"]?.string, let bundleId = root["bundleId"]?.string,
       let token = root["token"]?.string
     else { return nil }
+    let name = root["name"]?.string.flatMap { CustomerName.isValid($0) ? $0 : nil }
+    let kind = root["kind"]?.string.flatMap(CustomerName.Kind.init)
+    let customer = kind.flatMap { kind in name.map { CustomerName(kind, $0) } }
     let content: OwnerStatement.Content
-    if let id = root["grant"]?.string {
+    if let mapping = root["entitlements"] {
+      guard let mapping = OwnerStatement.mapping(mapping) else { return nil }
+      content = .catalog(mapping)
+    } else if customer == nil {
+      return nil
+    } else if let id = root["grant"]?.string {
       content = .revocation(of: id)
     } else if let id = root["originalTransactionId"]?.string {
       content = .claim(originalTransactionId: id)
@@ -69,7 +79,7 @@ extension NewStatement {
       return nil
     }
     self.init(
-      content, of: CustomerName(kind, name), environment: Environment(rawValue: environment),
+      content, of: customer, environment: Environment(rawValue: environment),
       bundleId: bundleId, token: token, receivedAt: receivedAt)
   }
 }

@@ -31,13 +31,16 @@ extension Journal {
       isAdding = if case .claim = new.content { true } else { false }
     case .grant: isAdding = true
     case .revocation: (isAdding, missing) = (false, Self.noSuchGrant)
+    case .catalog: isAdding = false
     }
-    guard let account = try account(new.customer, adding: isAdding, connection) else {
-      return missing
+    var account: Account?
+    if let customer = new.customer {
+      account = try self.account(customer, adding: isAdding, connection)
+      guard account != nil else { return missing }
     }
     let statement = OwnerStatement(
-      new.content, mac: account.mac, environment: new.environment, bundleId: new.bundleId,
-      at: max(new.receivedAt, head.receivedAt ?? .min),
+      new.content, mac: account?.mac ?? OwnerStatement.nobody, environment: new.environment,
+      bundleId: new.bundleId, at: max(new.receivedAt, head.receivedAt ?? .min),
       id: Self.id(new.idempotencyKey, account).description, token: new.token)
     if let found = try journaled(statement.notificationUUID, connection) {
       return found.statement?.saysTheSame(as: statement) == true
@@ -63,6 +66,7 @@ extension Journal {
     try connection.statement("INSERT INTO statement (seq, mac, stream_id) VALUES (?, ?, ?)")
       .bind(1, seq).bind(2, mac).bind(3, stream).run()
     statementCount += 1
+    if mac == OwnerStatement.nobody { lastMapping = seq }
   }
 
   /// Whether the journal has a stream: what is refused must not make one.
@@ -93,8 +97,10 @@ extension Journal {
   }
 
   /// A key of the caller is journaled as an HMAC too, because it may contain the account.
-  private static func id(_ idempotencyKey: String?, _ account: Account) -> NotificationUUID {
-    guard let idempotencyKey else { return NotificationUUID(digest: random(count: 16)) }
+  private static func id(_ idempotencyKey: String?, _ account: Account?) -> NotificationUUID {
+    guard let idempotencyKey, let account else {
+      return NotificationUUID(digest: random(count: 16))
+    }
     let text = Array("Idempotency-Key".utf8) + [0] + Array(idempotencyKey.utf8)
     return NotificationUUID(digest: SHA256.authenticate(text, key: account.key))
   }
@@ -118,6 +124,15 @@ extension Journal {
   ) throws(LedgerError) -> Outcome? {
     switch statement.content {
     case .grant: return nil
+    case .catalog:
+      let app = AppKey(environment: statement.environment, bundleId: statement.bundleId)
+      let stream = try streamId(app, nil, connection)
+      let last = try StoredStatement.read("s.mac = ? AND s.stream_id = ?", connection, codec) {
+        $0.bind(1, statement.mac).bind(2, stream)
+      }.last
+      return last.flatMap {
+        $0.statement.content == statement.content ? .duplicate(seq: $0.seq) : nil
+      }
     case .claim(let id), .release(let id):
       let last = try lastStatement(of: id, statement, connection)
       let isClaim = if case .claim = statement.content { true } else { false }
@@ -152,6 +167,11 @@ extension Journal {
     ).bind(1, statement.mac).bind(2, stream).first { ($0.int(0), false) }
   }
 
+  static func lastMapping(_ connection: SQLiteConnection) throws(LedgerError) -> Int64 {
+    try connection.statement("SELECT max(seq) FROM statement WHERE mac = ?")
+      .bind(1, OwnerStatement.nobody).first { $0.optionalInt(0) ?? 0 } ?? 0
+  }
+
   static func countStatements(_ connection: SQLiteConnection) throws(LedgerError) -> Int64 {
     try connection.statement("SELECT count(*) FROM statement").first { $0.int(0) } ?? 0
   }
@@ -183,9 +203,11 @@ extension OwnerStatement {
 }
 
 extension NewEvent {
-  fileprivate init(_ statement: OwnerStatement) {
+  /// - Parameter receivedAt: to be preserved, milliseconds since 1970 UTC; nil: when it was said.
+  public init(_ statement: OwnerStatement, receivedAt: Int64? = nil) {
     let body = statement.body
     self.init(
-      envelope: statement.envelope(), body: .bytes(body), bodySHA256: SHA256.hash(body))
+      envelope: statement.envelope(receivedAt: receivedAt),
+      preservesReceivedAt: receivedAt != nil, body: .bytes(body), bodySHA256: SHA256.hash(body))
   }
 }

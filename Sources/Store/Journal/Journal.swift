@@ -50,6 +50,8 @@ public final class Journal {
   var judging: StreamJudging?
   /// How many statements of the owner are journaled.
   public internal(set) var statementCount: Int64 = 0
+  /// The seq of the last mapping of products to names; 0 if there is none.
+  public internal(set) var lastMapping: Int64 = 0
   /// The batch that is appended, or was appended last.
   var batch = Batch(start: 0)
   /// The evidence that the last `append` journaled although it had been held, in order of seq.
@@ -258,6 +260,7 @@ public final class Journal {
     heldCount = try Self.countHeld(connection)
     waitingStreams = try Self.readWaiting(connection)
     statementCount = try Self.countStatements(connection)
+    lastMapping = try Self.lastMapping(connection)
     quarantineSizes = try Self.quarantineSizes(connection)
     hasErased = try Meta(connection: connection).int(.erasureDue) == 1
     try readFaults(connection)

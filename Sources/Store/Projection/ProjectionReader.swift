@@ -290,13 +290,28 @@ public final class ProjectionReader {
     return page
   }
 
+  /// The keys of up to `limit` rows after a key, in key order.
+  ///
+  /// - Throws: what SQLite reports.
+  public func keys(after key: StreamKey?, limit: Int) throws(LedgerError) -> [StreamKey] {
+    let columns = "a.environment, a.bundle_id, e.original_transaction_id"
+    return try all(after: key, limit, columns: columns) { row in
+      StreamKey(
+        environment: Environment(rawValue: row.text(0)), bundleId: row.text(1),
+        originalTransactionId: row.text(2))
+    }
+  }
+
   /// Up to `limit` rows after a key, in key order, as `read` makes them.
+  ///
+  /// - Parameter columns: nil: those of a whole row.
   func all<Row>(
-    after key: StreamKey?, _ limit: Int, _ read: (Statement) throws(LedgerError) -> Row
+    after key: StreamKey?, _ limit: Int, columns: String? = nil,
+    _ read: (Statement) throws(LedgerError) -> Row
   ) throws(LedgerError) -> [Row] {
     try connection.statement(
       """
-      SELECT \(reading.layout.columns) FROM entitlement e
+      SELECT \(columns ?? reading.layout.columns) FROM entitlement e
       JOIN app a ON a.id = e.app_id WHERE e.original_transaction_id >= ?1
       AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
       ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?4

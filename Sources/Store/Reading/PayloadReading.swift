@@ -4,7 +4,7 @@ public import Platform
 /// Reads events for the fold: only the columns that it uses, and without reassembling bodies.
 extension JournalReader {
   /// Statements of the owner are left out: the fold reads what Apple said (promise 3).
-  static let isApples = "e.source NOT IN ('account', 'grant')"
+  static let isApples = "e.source NOT IN (\(EventSource.ownersInSQL))"
 
   /// A stream's payloads in order of seq. One that cannot be recovered has the content
   /// `unreadable`.

@@ -180,6 +180,17 @@ enum CommandTable {
       example: "subledger grant user-4711 --by account --entitlement pro --until 2027-01-01",
       action: GrantCommand.run),
     Command(
+      name: "entitlements",
+      summary: "Shows, compares and accepts which products give which entitlements.",
+      details: "Without a flag, prints the mapping in force of each app. The daemon journals a "
+        + "changed one when it starts or reloads; where more than entitlementLossLimit per cent "
+        + "of those who have an entitlement would lose it, and at least 20, the old one stays in "
+        + "force until --accept. --diff says who would lose and who would gain, and exits with 1 "
+        + "if anybody does. Works while a daemon runs.",
+      usage: "[--diff FILE | --accept FILE]", flags: EntitlementsCommand.flags,
+      example: "subledger entitlements --diff config.json --fail-on lost-access",
+      action: EntitlementsCommand.run),
+    Command(
       name: "erase", summary: "Forgets an account of yours.",
       details: "Deletes the account's name from all files of the data folder. What was journaled "
         + "about it stays, about nobody. Backups that were made before still name it. Asks first, "

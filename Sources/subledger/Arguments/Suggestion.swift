@@ -1,43 +1,14 @@
+import Platform
+
 /// What somebody may have meant by a name that is not known.
 enum Suggestion {
-  /// `; did you mean 'events'?`, or an empty text if no known name is like it.
+  /// `; did you mean 'events'?`, or an empty text if no known name is like it: the nearest, else
+  /// the only one that begins with it.
   static func text(for name: String, among known: [String]) -> String {
-    nearest(to: name, among: known).map { "; did you mean '\($0)'?" } ?? ""
-  }
-
-  /// The known name that the fewest edits make of `name`, at most one for every three characters;
-  /// else the only one that begins with it.
-  static func nearest(to name: String, among known: [String]) -> String? {
-    let characters = Array(name.lowercased())
-    guard characters.count <= longest else { return nil }
-    let distances = known.map { ($0, distance(characters, Array($0.lowercased()))) }
-    if let best = distances.min(by: { $0.1 < $1.1 }), best.1 <= max(1, characters.count / 3) {
-      return best.0
-    }
     let longer = known.filter { $0.hasPrefix(name) }
-    return longer.count == 1 && characters.count > 1 ? longer.first : nil
-  }
-
-  /// Longer names are not compared, because the time grows with the length.
-  private static let longest = 100
-
-  /// How many characters must be inserted, removed or replaced, or neighbours exchanged, to make
-  /// one text of the other (optimal string alignment).
-  private static func distance(_ one: [Character], _ other: [Character]) -> Int {
-    var before: [Int] = []
-    var last = Array(0...other.count)
-    for (row, character) in one.enumerated() {
-      var next = [row + 1]
-      for (column, candidate) in other.enumerated() {
-        var least = min(last[column + 1] + 1, next[column] + 1)
-        least = min(least, last[column] + (character == candidate ? 0 : 1))
-        if row > 0, column > 0, one[row - 1] == candidate, character == other[column - 1] {
-          least = min(least, before[column - 1] + 1)
-        }
-        next.append(least)
-      }
-      (before, last) = (last, next)
-    }
-    return last[other.count]
+    let found =
+      Spelling.nearest(to: name, among: known)
+      ?? (longer.count == 1 && name.count > 1 ? longer.first : nil)
+    return found.map { "; did you mean '\($0)'?" } ?? ""
   }
 }

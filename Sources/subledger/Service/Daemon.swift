@@ -46,6 +46,7 @@ struct Daemon {
     let anchoring = try anchoring(ledger, configuration)
     try startSampler(service, manager)
     let recovery = recovery(service)
+    try startMapping(service)
     do throws(HTTPServerError) {
       let server = try HTTPServer.start(settings) {
         try LedgerHandler(service)
@@ -77,6 +78,19 @@ struct Daemon {
       service.ledger.stop()
       throw .unavailable(error.detail)
     }
+  }
+
+  /// Journals the first mapping of products, and starts the thread that compares changed ones.
+  private static func startMapping(_ service: LedgerService) throws(LedgerError) {
+    let mapping = MappingService(service.ledger, configuration: { service.configuration })
+    do throws(LedgerError) {
+      try mapping.start()
+    } catch {
+      service.stop()
+      service.ledger.stop()
+      throw .unavailable(error.detail)
+    }
+    service.setMapping(mapping)
   }
 
   private static func anchoring(

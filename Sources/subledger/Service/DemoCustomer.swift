@@ -70,7 +70,7 @@ struct DemoCustomer {
     case .event(let entry): (description, changes) = (entry.description, entry.changes)
     case .transition(let transition):
       (description, changes) = (transition.description, transition.changes)
-    case .quarantined: return nil
+    case .quarantined, .mapping: return nil
     }
     let status = changes.first { $0.field == "status" }.map {
       FieldText.of("status", $0.before) + " → " + FieldText.of("status", $0.after)

@@ -42,6 +42,8 @@ import Testing
     let refused = try installation.run(
       "ingest", "--skip-bad", try installation.file("foreign", foreign))
     #expect(refused.code == 1, "\(refused)")
+    // A daemon journals the mapping of products.
+    try installation.start().stop()
     return installation
   }
 

@@ -41,8 +41,9 @@ import Testing
     (["doctor", "--offline", "--json"], .reports),
     // What these answer depends on apps, products, keys or addresses.
     (["customer", "user", "--by", "account"], .refuses), (["lookup", "1"], .refuses),
-    (["receipt", "RECEIPT", "--ask"], .refuses), (["sink", "list"], .refuses),
-    (["sink", "show", "backend"], .refuses), (["shared-journal", "status"], .refuses),
+    (["entitlements"], .refuses), (["receipt", "RECEIPT", "--ask"], .refuses),
+    (["sink", "list"], .refuses), (["sink", "show", "backend"], .refuses),
+    (["shared-journal", "status"], .refuses),
     (["export", "--only", "701", "--bundle", "OTHER"], .refuses),
     (["rebuild", "--diff"], .refuses),
     // These write.

@@ -124,7 +124,6 @@ import Testing
     let client = Client(port: port)
     let reader = try LedgerReader(
       DataFolder(path: configuration.data), durations: configuration.nonRenewingDurations)
-    let names = configuration.entitlements.names(in: ["com.example.app"])
     var (checked, bases) = (0, Set<String>())
     for (id, customer) in customers {
       for number in 0..<Self.own + Self.asked {
@@ -134,7 +133,7 @@ import Testing
           let document = try reader.customer(
             LedgerReader.CustomerQuestion(
               id, .appTransactionId, .production, bundleId: nil, configuration.entitlements,
-              names: names), LedgerReader.Question(asOf: time, now: time))
+              apps: ["com.example.app"]), LedgerReader.Question(asOf: time, now: time))
           answer = try JSONDocument(parsing: document.json.bytes).root
         } else {
           answer = try #require(

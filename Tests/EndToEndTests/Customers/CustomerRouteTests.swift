@@ -75,8 +75,15 @@ import Testing
     try installation.configure(with: [
       ("entitlements", .object([("team", products("team.*"))]))
     ])
-    let shown = try installation.run(
-      "customer", Self.alice, "--as-of", "2026-01-10T00:00:00Z")
+    let asked = ["customer", Self.alice, "--as-of", "2026-01-10T00:00:00Z"]
+    // Not in force before a start.
+    let unchanged = try installation.run(asked + ["--mapping", "now"])
+    #expect(unchanged.output.contains(/pro +yes/), "\(unchanged)")
+    let again = try installation.start()
+    try again.logged("mapping_in_force")
+    try again.stop()
+    #expect(try installation.run(asked).output.contains(/pro +yes/))
+    let shown = try installation.run(asked + ["--mapping", "now"])
     #expect(shown.output.contains("no: pro.monthly gives none of these"), "\(shown)")
   }
 
@@ -207,7 +214,7 @@ import Testing
   @Test func `a reload changes which products give an entitlement`() throws {
     let (installation, daemon) = try served()
     let client = daemon.client()
-    let path = "/v1/customers/\(Self.alice)?\(Self.asOf)"
+    let path = "/v1/customers/\(Self.alice)?\(Self.asOf)&mapping=now"
     #expect(client.get(path)?.json?["entitlements"]?["pro"]?["active"]?.boolean == true)
     try installation.configure(with: [
       ("entitlements", .object([("gold", products("pro.monthly"))]))

@@ -157,7 +157,8 @@ final class PageWorld {
       ("/etc/subledger", folder.path), ("/var/lib/subledger", installation.data.path),
       ("/mnt/", folder.path + "/mnt/"), ("127.0.0.1:8080", "127.0.0.1:\(daemon.port)"),
       ("127.0.0.1:PORT", "127.0.0.1:\(port)"), ("2026-01-31T10:00:00Z", Self.past(days: 2)),
-      ("2027-01-01", String(future)), ("1042-9f31c0aa", feed?["next_page"]?.string ?? ""),
+      ("new-config.json", installation.config.path), ("2027-01-01", String(future)),
+      ("1042-9f31c0aa", feed?["next_page"]?.string ?? ""),
       (
         "\"url\": \"https://api.example.com/subledger\"",
         "\"privateNetwork\": true, \"url\": \"\(receiver.address)\""

@@ -27,7 +27,7 @@ export async function subscription(main, shown) {
   if (!shown.isShown()) return;
   const view = { id, ...where, row, now: row?.as_of ?? Date.now(), asOf: null, paths, band: [],
     answers: new Map(), items: sorted(history.items) };
-  view.events = view.items.filter((it) => it.object !== "transition");
+  view.events = view.items.filter((it) => !by[it.object]);
   view.paid = periods(view.events);
   view.range = extent(view.events, view.paid, view.now);
   view.at = (time) => {
@@ -320,10 +320,13 @@ function grouped(items, view) {
   return item;
 }
 
+/// What changes a customer's answer and is no event of the purchase.
+const by = { transition: "by time", mapping: "by the mapping" };
+
 function drawn(item, view) {
-  if (item.object === "transition") {
+  if (by[item.object]) {
     return h("li", { class: "transition", "data-time": item.at }, h("span", { class: "soft time" },
-      time(item.at)), h("span", { class: "soft" }, item.words, " ", tag("gray", "by time")));
+      time(item.at)), h("span", { class: "soft" }, item.words, " ", tag("gray", by[item.object])));
   }
   const { product, amount } = purchase(item);
   const isQuarantined = item.object === "quarantined";

@@ -143,6 +143,11 @@ extension ConfigurationKey {
       "What GET /v1/customers answers about, by names of your choice, with the products that give "
         + "each: \(namesText), or an object with the keys below. A name has at most 64 letters, "
         + "digits, _, - and dots.", sample: names),
+    ConfigurationKey(
+      .file, "entitlementLossLimit", "number or null", "5",
+      "Per cent of those who have an entitlement, from 0 to 100. A change of entitlements by which "
+        + "more would lose it, and at least 20, does not take effect by a start or a reload; see "
+        + "subledger entitlements --help. null: no limit."),
   ]
 
   private static let app = [

@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import Platform
 import StrictJSON
@@ -27,6 +28,17 @@ extension ConfigurationReader {
       }
       catalog.add(name, try entitlement(name, member), for: bundleId)
     }
+  }
+
+  func lossLimit(_ root: JSONElement, into limit: inout Int64?) throws(LedgerError) {
+    guard let member = root["entitlementLossLimit"] else { return }
+    let value = member.integer
+    guard member.kind == .null || value.map({ (0...100).contains($0) }) ?? false else {
+      throw invalid(
+        "entitlementLossLimit is no whole number from 0 to 100 and not null",
+        "write the per cent of customers who may lose an entitlement: 5, or null for no limit")
+    }
+    limit = value
   }
 
   private func entitlement(

@@ -12,7 +12,9 @@ enum CustomerCommand {
   static let flags: [Command.Flag] = [
     .init(
       "--by", "KIND", "what the ID is: \(kinds); app_account_token by default"),
-    .environment, .init("--bundle-id", "ID", "only rows of this app"), .asOf, .knownAt, .json,
+    .environment, .init("--bundle-id", "ID", "only rows of this app"), .asOf, .knownAt,
+    .init("--mapping", "now", "answer about the past by the mapping of products in force now"),
+    .json,
   ]
 
   private static let kinds = IdKind.allCases.map(\.rawValue).joined(separator: ", ")
@@ -31,10 +33,11 @@ enum CustomerCommand {
     let configuration = try arguments.configuration()
     let reader = try QueryOptions.reader(configuration)
     let apps = configuration.apps.keys.filter { bundleId ?? $0 == $0 }
-    let customer = try reader.customer(
-      LedgerReader.CustomerQuestion(
-        id, kind, environment, bundleId: bundleId, configuration.entitlements,
-        names: configuration.entitlements.names(in: apps)), question)
+    var asked = LedgerReader.CustomerQuestion(
+      id, kind, environment, bundleId: bundleId, configuration.entitlements, apps: apps)
+    asked.usesPresentMapping = arguments["--mapping"] != nil
+    guard ["now", nil].contains(arguments["--mapping"]) else { throw .usage("--mapping takes now") }
+    let customer = try reader.customer(asked, question)
     Terminal.print(customer.json, or: text(customer), arguments)
     return customer.isKnown ? .good : .findings
   }

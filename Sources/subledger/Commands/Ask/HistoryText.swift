@@ -56,6 +56,8 @@ enum HistoryText {
     case .event(let entry): add(entry, to: &details)
     case .transition(let transition): add(transition, to: &details)
     case .quarantined(let entry): add(entry, to: &details)
+    case .mapping(let mapping):
+      details.begin(mapping.at, mapping.description, number: "#\(mapping.seq)")
     }
     details.paragraph.addBlank()
     return details.paragraph.text

@@ -44,6 +44,7 @@ extension History.Item {
     case .event(let entry): entry.event.signedDate
     case .transition(let transition): transition.at
     case .quarantined(let entry): entry.signedDate ?? entry.receivedAt
+    case .mapping(let mapping): mapping.at
     }
   }
 }

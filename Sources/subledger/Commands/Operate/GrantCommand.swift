@@ -50,7 +50,9 @@ enum GrantCommand {
     guard case .grant = statement.content else { return nil }
     let journal = try JournalReader.open(folder)
     defer { journal.close() }
-    guard let mac = try journal.mac(of: statement.customer) else { return nil }
+    guard let customer = statement.customer, let mac = try journal.mac(of: customer) else {
+      return nil
+    }
     return try journal.statements(about: mac, receivedThrough: .max)
       .last { $0.statement.content == statement.content }?.statement.id
   }

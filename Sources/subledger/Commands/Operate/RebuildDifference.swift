@@ -1,5 +1,4 @@
 import AppStore
-import Glibc
 import Ledger
 import Platform
 import Queries
@@ -13,8 +12,8 @@ enum RebuildDifference {
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
-    let failure = try Failure(arguments["--fail-on"])
-    let output = try arguments["--output"].map { (path) throws(LedgerError) in try Output(path) }
+    let failure = try FailOn(arguments)
+    let output = try DifferenceFile(arguments, columns: RowDifference.columns)
     var plan = try RebuildCommand.plan(arguments)
     plan.isFromScratch = false
     let at = try arguments.time("--at") ?? Clock.now()
@@ -29,7 +28,7 @@ enum RebuildDifference {
         durations: configuration.nonRenewingDurations,
         progress: observer.shouldContinue
       ) { (difference) throws(LedgerError) in
-        try output?.write(difference)
+        try output?.write(csv: difference.csv, json: difference.json)
         let sameKind = shown.filter { $0.access == difference.access }
         if sameKind.count < samples { shown.append(difference) }
       })
@@ -42,7 +41,9 @@ enum RebuildDifference {
     } else {
       Terminal.print(text(summary, shown, at: at))
     }
-    return failure.isMet(by: summary) ? .findings : .good
+    return failure.isMet(
+      differing: summary.differing, losing: summary.losing, gaining: summary.gaining)
+      ? .findings : .good
   }
 
   /// Stores the comparison for the console. A failure is only reported: the result is complete
@@ -54,32 +55,6 @@ enum RebuildDifference {
       try comparison.write(arguments.folder(configuration))
     } catch {
       Terminal.error("not stored for the console: \(error)")
-    }
-  }
-
-  /// What makes the exit code 1.
-  private enum Failure: String {
-    case any
-    case lostAccess = "lost-access"
-    case gainedAccess = "gained-access"
-
-    init(_ text: String?) throws(LedgerError) {
-      guard let text else {
-        self = .any
-        return
-      }
-      guard let known = Failure(rawValue: text) else {
-        throw .usage("--fail-on takes any, lost-access or gained-access")
-      }
-      self = known
-    }
-
-    func isMet(by summary: ProjectionDiff.Summary) -> Bool {
-      switch self {
-      case .any: summary.differing > 0
-      case .lostAccess: summary.losing > 0
-      case .gainedAccess: summary.gaining > 0
-      }
     }
   }
 
@@ -124,37 +99,5 @@ enum RebuildDifference {
     let id = VisibleText.of(difference.key.originalTransactionId)
     return "  \(id)  \(difference.key.environment)  "
       + "\(difference.kind.rawValue)  \(difference.reason)\(fields)"
-  }
-
-  /// Writes every difference to a file, as CSV or JSON by the end of its name.
-  private final class Output {
-    private let file: AtomicFileWriter
-    private let isJSON: Bool
-    private var count = 0
-
-    init(_ path: String) throws(LedgerError) {
-      isJSON = path.hasSuffix(".json")
-      guard isJSON || path.hasSuffix(".csv") else {
-        throw .usage("--output takes a file whose name ends in .csv or .json")
-      }
-      do throws(LedgerError) {
-        guard try FileKind.of(path) == nil else { throw .system("make \(path)", EEXIST) }
-        file = try AtomicFileWriter(path)
-        try file.write(isJSON ? "{\"object\":\"list\",\"items\":[" : RowDifference.columns + "\n")
-      } catch {
-        throw .unavailable(error.detail)
-      }
-    }
-
-    func write(_ difference: RowDifference) throws(LedgerError) {
-      count += 1
-      let separator = count > 1 ? ",\n" : "\n"
-      try file.write(isJSON ? separator + difference.json.text : difference.csv + "\n")
-    }
-
-    func finish() throws(LedgerError) {
-      if isJSON { try file.write("\n]}\n") }
-      try file.finish()
-    }
   }
 }

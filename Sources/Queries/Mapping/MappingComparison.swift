@@ -1,0 +1,230 @@
+public import AppStore
+public import Entitlements
+import Ledger
+public import Platform
+public import Store
+public import StrictJSON
+
+/// Who would lose and who would gain which entitlement if another mapping of products counted.
+///
+/// A customer is each account that claimed a purchase, else its app account token, else its
+/// original transaction id; and everybody to whom something was granted.
+public struct MappingComparison: Sendable {
+  /// An entitlement of an app in one environment, with the product that gives it; nil where it was
+  /// granted.
+  public struct Group: Hashable, Sendable {
+    public let app: StreamKey
+    public let name: String
+    public let productId: String?
+  }
+
+  /// One customer's entitlement that one of the two mappings gives and the other does not.
+  public struct Difference: Sendable {
+    public let customer: CustomerName?
+    public let originalTransactionId: String
+    public let group: Group
+    public let isLoss: Bool
+    let expiresAt: Int64?
+  }
+
+  /// Customers who have an entitlement by the mapping in force; `productId` is nil.
+  public private(set) var having: [Group: Int] = [:]
+  public private(set) var lost: [Group: Int] = [:]
+  public private(set) var gained: [Group: Int] = [:]
+
+  public var losing: Int { lost.values.reduce(0, +) }
+  public var gaining: Int { gained.values.reduce(0, +) }
+
+  /// Fewer customers than these may always lose an entitlement.
+  private static let minimumLoss = 20
+
+  /// The entitlements that more customers would lose than is allowed.
+  ///
+  /// - Parameter limit: per cent of those who have it.
+  public func losses(over limit: Int64) -> [(group: Group, lost: Int, having: Int)] {
+    var losses: [Group: Int] = [:]
+    for (group, count) in lost {
+      losses[Group(app: group.app, name: group.name, productId: nil), default: 0] += count
+    }
+    return losses.compactMap { group, count in
+      let having = having[group] ?? 0
+      let isOver = count >= Self.minimumLoss && Int64(count) * 100 > Int64(having) * limit
+      return isOver ? (group, count, having) : nil
+    }.sorted { ($0.group.app, $0.group.name) < ($1.group.app, $1.group.name) }
+  }
+
+  fileprivate mutating func count(
+    _ name: String, of app: StreamKey, _ before: NamedAnswer.Access?, _ after: NamedAnswer.Access?
+  ) -> (group: Group, isLoss: Bool)? {
+    if before != nil { having[Group(app: app, name: name, productId: nil), default: 0] += 1 }
+    guard (before == nil) != (after == nil) else { return nil }
+    let group = Group(app: app, name: name, productId: (before ?? after)?.productId)
+    if before == nil { gained[group, default: 0] += 1 } else { lost[group, default: 0] += 1 }
+    return (group, before != nil)
+  }
+}
+
+extension LedgerReader {
+  /// Compares what counts now with other mappings, of all customers of their apps.
+  ///
+  /// - Parameters:
+  ///   - mappings: the others, by app; keys have no original transaction id.
+  ///   - configured: what counts for an app of which no mapping was ever journaled.
+  ///   - shouldContinue: asked after each row; false stops.
+  ///   - each: receives every difference, of one app after the other.
+  /// - Returns: nil if it was stopped.
+  /// - Throws: `LedgerError.notReady` while no projection can be read; what SQLite reports, and
+  ///   what `each` throws.
+  public func compare(
+    _ mappings: [StreamKey: EntitlementCatalog.Mapping], configured: EntitlementCatalog,
+    at now: Int64, while shouldContinue: () -> Bool = { true },
+    _ each: (MappingComparison.Difference) throws(LedgerError) -> Void = { _ in }
+  ) throws(LedgerError) -> MappingComparison? {
+    var comparison = MappingComparison()
+    for (app, mapping) in mappings.sorted(by: { $0.key < $1.key }) {
+      var before = configured
+      try setInForce(&before, app.environment, nil)
+      var after = before
+      after.setInForce(mapping, for: app.bundleId)
+      let names = Set(before.names(in: [app.bundleId]) + after.names(in: [app.bundleId])).sorted()
+      let isWhole = try forEachStanding(of: app, after, now, while: shouldContinue) {
+        (customer, id, standing) throws(LedgerError) in
+        for name in names {
+          let accesses = [before, after].map { standing.answer(name, $0).access }
+          guard let found = comparison.count(name, of: app, accesses[0], accesses[1]) else {
+            continue
+          }
+          try each(
+            MappingComparison.Difference(
+              customer: customer, originalTransactionId: id, group: found.group,
+              isLoss: found.isLoss, expiresAt: (accesses[0] ?? accesses[1])?.expiresAt))
+        }
+      }
+      guard isWhole else { return nil }
+    }
+    return comparison
+  }
+
+  /// Calls `body` with what every customer of an app has, each once.
+  ///
+  /// - Parameter catalog: whose leeways count.
+  /// - Returns: false if it was stopped.
+  private func forEachStanding(
+    of app: StreamKey, _ catalog: EntitlementCatalog, _ now: Int64,
+    while shouldContinue: () -> Bool,
+    _ body: (CustomerName?, String, Standing) throws(LedgerError) -> Void
+  ) throws(LedgerError) -> Bool {
+    let question = Question(now: now)
+    func standing(_ customer: CustomerName?, _ id: String) throws(LedgerError) -> Standing {
+      try self.standing(
+        CustomerQuestion(
+          customer?.name ?? id, customer.map { .init($0.kind) } ?? .originalTransactionId,
+          app.environment, bundleId: app.bundleId, catalog, apps: [app.bundleId]), question)
+    }
+    var last: StreamKey?
+    while true {
+      let rows = try projection().keys(after: last, limit: Self.batchSize)
+      guard let end = rows.last else { break }
+      last = end
+      for key in rows
+      where key.environment == app.environment
+        && ByteSearch.areEqual(key.bundleId, app.bundleId)
+      {
+        guard shouldContinue() else { return false }
+        for customer in try customers(of: key, question) {
+          let found = try standing(customer, key.originalTransactionId)
+          // A customer with several purchases is met at each of them.
+          if found.first == key { try body(customer, key.originalTransactionId, found) }
+        }
+      }
+    }
+    for customer in try journal.grantedCustomers(app.environment, app.bundleId) {
+      guard shouldContinue() else { return false }
+      let found = try standing(customer, "")
+      if found.first == nil || customer.kind == .appTransactionId { try body(customer, "", found) }
+    }
+    return true
+  }
+
+  private static let batchSize = 500
+
+  /// Whose a purchase is: each account that claimed it, else its app account token; nil stands for
+  /// its original transaction id.
+  private func customers(
+    of key: StreamKey, _ question: Question
+  ) throws(LedgerError) -> [CustomerName?] {
+    let accounts = mayHaveStatements ? try journal.accounts(of: key) : []
+    guard accounts.isEmpty else { return accounts.map { CustomerName(.account, $0) } }
+    let row = try entitlement(
+      key.originalTransactionId, environment: key.environment, bundleId: key.bundleId, question)
+    let token = row?.entitlement.purchase?.appAccountToken
+    return [token.map { CustomerName(.appAccountToken, $0.lowercased()) }]
+  }
+}
+
+extension LedgerReader.CustomerQuestion.IdKind {
+  fileprivate init(_ kind: CustomerName.Kind) {
+    switch kind {
+    case .account: self = .account
+    case .appAccountToken: self = .appAccountToken
+    case .appTransactionId: self = .appTransactionId
+    }
+  }
+}
+
+extension MappingComparison.Difference {
+  /// Names of the columns of `csv`.
+  public static let columns =
+    "environment,bundle_id,customer_by,customer,name,change,product_id,"
+    + "expires_at"
+
+  /// One line (RFC 4180) without its line end. Times are milliseconds since 1970.
+  public var csv: String {
+    CSV.line([
+      group.app.environment.rawValue, group.app.bundleId, by, id, group.name, change,
+      group.productId, expiresAt.map(String.init),
+    ])
+  }
+
+  public var json: JSONValue {
+    .object([
+      ("object", .string("difference")),
+      ("environment", .string(group.app.environment.rawValue)),
+      ("bundle_id", .string(group.app.bundleId)), ("customer_by", .string(by)),
+      ("customer", .string(id)), ("name", .string(group.name)), ("change", .string(change)),
+      ("product_id", .optional(group.productId)), ("expires_at", .optional(expiresAt)),
+    ])
+  }
+
+  private var by: String { customer?.kind.rawValue ?? "original_transaction_id" }
+  private var id: String { customer?.name ?? originalTransactionId }
+  private var change: String { isLoss ? "lost" : "gained" }
+}
+
+extension MappingComparison {
+  /// The counts: those who lose and gain, and by app, name and product.
+  public var json: JSONValue {
+    .object([
+      ("object", .string("mapping_comparison")), ("losing", .integer(Int64(losing))),
+      ("gaining", .integer(Int64(gaining))),
+      ("lost", .array(Self.sorted(lost).map(Self.json))),
+      ("gained", .array(Self.sorted(gained).map(Self.json))),
+    ])
+  }
+
+  /// Groups by app and name, those with most customers first.
+  public static func sorted(_ groups: [Group: Int]) -> [(key: Group, value: Int)] {
+    groups.sorted {
+      ($0.key.app, $0.key.name, -$0.value, $0.key.productId ?? "")
+        < ($1.key.app, $1.key.name, -$1.value, $1.key.productId ?? "")
+    }
+  }
+
+  private static func json(_ group: Group, _ count: Int) -> JSONValue {
+    .object([
+      ("environment", .string(group.app.environment.rawValue)),
+      ("bundle_id", .string(group.app.bundleId)), ("name", .string(group.name)),
+      ("product_id", .optional(group.productId)), ("customers", .integer(Int64(count))),
+    ])
+  }
+}

@@ -1,0 +1,108 @@
+public import AppStore
+public import Entitlements
+public import Ledger
+public import Platform
+public import Store
+
+/// Which products gave which entitlements when: the mappings that were journaled as they took
+/// effect.
+extension LedgerReader {
+  /// Puts into a catalog what was in force in an environment: of each app the mapping that
+  /// `inForce` gives. An app of which none was ever journaled keeps what is configured.
+  ///
+  /// - Parameter question: nil for what is in force now.
+  /// - Throws: what SQLite reports.
+  func setInForce(
+    _ catalog: inout EntitlementCatalog, _ environment: Environment, _ question: Question?
+  ) throws(LedgerError) {
+    let all = try mappings().filter { $0.statement.environment == environment }
+    for (bundleId, said) in Dictionary(grouping: all, by: \.statement.bundleId) {
+      guard case .catalog(let mapping)? = Self.inForce(said, question)?.statement.content else {
+        continue
+      }
+      catalog.setInForce(mapping, for: bundleId)
+    }
+  }
+
+  /// The mapping that was in force for an app; nil if none was ever journaled.
+  ///
+  /// - Throws: what SQLite reports.
+  func mapping(of key: StreamKey, _ question: Question?) throws(LedgerError) -> StoredStatement? {
+    Self.inForce(try mappings(of: key), question)
+  }
+
+  private func mappings(of key: StreamKey) throws(LedgerError) -> [StoredStatement] {
+    try mappings().filter {
+      $0.statement.environment == key.environment
+        && ByteSearch.areEqual($0.statement.bundleId, key.bundleId)
+    }
+  }
+
+  /// Of the mappings of one app the last by both times of a question, or the first if there was
+  /// none by then.
+  private static func inForce(
+    _ said: [StoredStatement], _ question: Question?
+  ) -> StoredStatement? {
+    guard let question else { return said.last }
+    return said.last(where: question.includes) ?? said.first
+  }
+
+  /// The mapping in force of each app; keys have no original transaction id.
+  ///
+  /// - Throws: what SQLite reports.
+  public func mappingsInForce() throws(LedgerError) -> [StreamKey: StoredStatement] {
+    try mappings().reduce(into: [:]) { $0[$1.app] = $1 }
+  }
+
+  /// The configured mappings that are not in force, by app: of every environment of the app.
+  ///
+  /// - Throws: what SQLite reports.
+  public func changedMappings(
+    _ configuration: Configuration
+  ) throws(LedgerError) -> [StreamKey: EntitlementCatalog.Mapping] {
+    let inForce = try mappingsInForce()
+    var changed: [StreamKey: EntitlementCatalog.Mapping] = [:]
+    for app in configuration.apps.values {
+      let wanted = configuration.entitlements.mapping(of: app.bundleId)
+      for environment in app.environments {
+        let key = StreamKey(
+          environment: environment, bundleId: app.bundleId, originalTransactionId: "")
+        let known = inForce[key]?.statement.content ?? .catalog([:])
+        if known != .catalog(wanted) { changed[key] = wanted }
+      }
+    }
+    return changed
+  }
+
+  /// The mappings that changed which names the products of a stream give.
+  ///
+  /// - Throws: what SQLite reports.
+  func changes(
+    ofNamesGivenBy products: Set<String>, of key: StreamKey, _ question: Question
+  ) throws(LedgerError) -> [HistoryMapping] {
+    var names: Set<String>?
+    return try mappings(of: key).filter(question.includes).compactMap { said in
+      guard case .catalog(let mapping) = said.statement.content else { return nil }
+      let given = Set(products.flatMap(mapping.names(givenBy:)))
+      defer { names = given }
+      // What the first one says held before it too.
+      guard let names, names != given else { return nil }
+      return HistoryMapping(said, gained: given.subtracting(names), lost: names.subtracting(given))
+    }
+  }
+}
+
+extension LedgerReader.Question {
+  /// Whether a statement of the owner had been made, and received, by the times asked about.
+  fileprivate func includes(_ said: StoredStatement) -> Bool {
+    said.statement.at <= asOf ?? .max && said.receivedAt <= knownAt ?? .max
+  }
+}
+
+extension StoredStatement {
+  /// The app that it is about, as a key without an original transaction id.
+  fileprivate var app: StreamKey {
+    StreamKey(
+      environment: statement.environment, bundleId: statement.bundleId, originalTransactionId: "")
+  }
+}

@@ -1,0 +1,167 @@
+import AppStore
+import Entitlements
+public import Ledger
+public import Platform
+import Store
+import StrictJSON
+import Synchronization
+
+/// The daemon's thread that puts a changed mapping of products to entitlements in force: compares
+/// it, and journals it unless too many would lose one.
+///
+/// On a shared journal the holder of the duty journals it. A daemon whose configuration was read
+/// before another mapping took effect follows that one.
+public final class MappingService: Sendable {
+  /// What became of the configured mapping.
+  public struct Status: Sendable {
+    /// By how much it is over the limit, if it is not in force for that; else nil.
+    public fileprivate(set) var refused: MappingComparison?
+    /// How often a mapping took effect since the start.
+    public fileprivate(set) var journaled: Int64 = 0
+  }
+
+  private let ledger: Ledger
+  private let configuration: @Sendable () -> Configuration
+  private let state = Mutex(Status())
+  private let thread = ServiceThread("mapping", .background)
+
+  /// Milliseconds between two looks at what could not be journaled.
+  private static let pause: Int64 = 1_000
+
+  public init(_ ledger: Ledger, configuration: @escaping @Sendable () -> Configuration) {
+    (self.ledger, self.configuration) = (ledger, configuration)
+  }
+
+  public var status: Status { state.withLock { $0 } }
+
+  /// Journals the first mapping of each app, so that it stands before what arrives later, and
+  /// starts the thread.
+  ///
+  /// - Throws: `LedgerError` if the thread cannot be started; what `LedgerReader` throws.
+  public func start() throws(LedgerError) {
+    let configuration = configuration()
+    if ledger.copy == nil {
+      let reader = try LedgerReader(ledger, durations: [:])
+      let known = try reader.mappingsInForce().mapValues(\.seq)
+      _ = journal(try reader.changedMappings(configuration).filter { known[$0.key] == nil })
+    }
+    try thread.start { [self] in run() }
+  }
+
+  /// Looks at the configuration of now.
+  public func reload() { thread.wake() }
+
+  public func stop() { thread.stop() }
+
+  /// What is configured and not in force.
+  private struct Proposal {
+    /// The configuration that it is of, and the seqs of what was in force when it was read.
+    var configured: EntitlementCatalog?
+    var basis: [StreamKey: Int64] = [:]
+    /// Whether it was compared and refused.
+    var isRefused = false
+  }
+
+  private func run() {
+    var proposal = Proposal()
+    while !thread.isStopping {
+      var isDone = false
+      do throws(LedgerError) {
+        isDone = try propose(&proposal)
+      } catch {
+        // Tried again: rows may not be there yet, and the disk may be full.
+        if error.code != .notReady { StoreErrors.record(.journal, "mapping_failed", error) }
+      }
+      thread.wait(milliseconds: isDone ? -1 : Self.pause)
+    }
+  }
+
+  /// - Returns: whether there is nothing to do until the configuration changes.
+  private func propose(_ proposal: inout Proposal) throws(LedgerError) -> Bool {
+    let configuration = configuration()
+    guard ledger.copy?.isReady ?? true else { return false }
+    let reader = try LedgerReader(ledger, durations: configuration.nonRenewingDurations)
+    if proposal.configured != configuration.entitlements {
+      let basis = try reader.mappingsInForce().mapValues(\.seq)
+      proposal = Proposal(configured: configuration.entitlements, basis: basis)
+    }
+    var changed = try reader.changedMappings(configuration)
+    // What was journaled since was decided by another daemon, or by an operator.
+    let seqs = try reader.mappingsInForce().mapValues(\.seq)
+    changed = changed.filter { seqs[$0.key] == proposal.basis[$0.key] }
+    guard !changed.isEmpty else {
+      proposal.isRefused = false
+      state.withLock { $0.refused = nil }
+      return true
+    }
+    guard ledger.duties.holds(.catalog) else { return false }
+    let first = changed.filter { seqs[$0.key] == nil }
+    if !first.isEmpty { return journal(first) && first.count == changed.count }
+    guard !proposal.isRefused else { return false }
+    let refused = try refusal(changed, configuration, reader)
+    state.withLock { $0.refused = refused }
+    proposal.isRefused = refused != nil
+    return refused == nil && !thread.isStopping && journal(changed)
+  }
+
+  /// The comparison, if more would lose an entitlement than is allowed; logged.
+  private func refusal(
+    _ changed: [StreamKey: EntitlementCatalog.Mapping], _ configuration: Configuration,
+    _ reader: LedgerReader
+  ) throws(LedgerError) -> MappingComparison? {
+    guard let limit = configuration.entitlementLossLimit else { return nil }
+    let comparison = try reader.compare(
+      changed, configured: configuration.entitlements, at: Clock.now(),
+      while: { [thread] in !thread.isStopping })
+    guard let comparison else { return nil }
+    let losses = comparison.losses(over: limit)
+    for loss in losses {
+      Log.write(
+        .error, "mapping_refused",
+        [
+          ("name", .string(loss.group.name)), ("bundle_id", .string(loss.group.app.bundleId)),
+          ("environment", .string(loss.group.app.environment.rawValue)),
+          ("would_lose", .integer(Int64(loss.lost))), ("having", .integer(Int64(loss.having))),
+          ("limit_percent", .integer(limit)),
+          (
+            "next",
+            .string(
+              "the mapping before stays in force; see who with: subledger entitlements --diff "
+                + "FILE; correct the configuration, or: subledger entitlements --accept FILE")
+          ),
+        ])
+    }
+    return losses.isEmpty ? nil : comparison
+  }
+
+  /// - Returns: whether all is journaled.
+  private func journal(_ mappings: [StreamKey: EntitlementCatalog.Mapping]) -> Bool {
+    guard !mappings.isEmpty else { return true }
+    let done = WakeupEvent()
+    let left = Atomic<Int>(mappings.count)
+    let failed = Atomic<Bool>(false)
+    for (app, mapping) in mappings.sorted(by: { $0.key < $1.key }) {
+      let statement = NewStatement(
+        .catalog(mapping), of: nil, environment: app.environment, bundleId: app.bundleId,
+        token: "configuration", receivedAt: Clock.now())
+      ledger.submit(Receiver.Received(statement)) { outcome in
+        if let seq = outcome.seq {
+          Log.write(
+            .info, "mapping_in_force",
+            [
+              ("seq", .integer(seq)), ("bundle_id", .string(app.bundleId)),
+              ("environment", .string(app.environment.rawValue)),
+            ])
+        } else {
+          failed.store(true, ordering: .relaxed)
+        }
+        left.subtract(1, ordering: .acquiringAndReleasing)
+        done.signal()
+      }
+    }
+    while left.load(ordering: .acquiring) > 0 { done.wait() }
+    guard !failed.load(ordering: .relaxed) else { return false }
+    state.withLock { $0.journaled += 1 }
+    return true
+  }
+}

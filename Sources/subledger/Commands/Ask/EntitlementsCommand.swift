@@ -1,0 +1,146 @@
+import AppStore
+import Entitlements
+import Ledger
+import Platform
+import Queries
+import Store
+import StrictJSON
+
+/// `entitlements`: which products give which entitlements, and who would lose or gain one.
+enum EntitlementsCommand {
+  static let flags: [Command.Flag] = [
+    .init("--diff", "FILE", "compare the mapping in force with that of this configuration"),
+    .init("--accept", "FILE", "put the mapping of this configuration in force, whoever loses"),
+    .init("--output", "FILE", "with --diff: write every difference, .csv or .json"),
+    .init(
+      "--fail-on", "KIND",
+      "with --diff: exit with 1 for any (default), lost-access or "
+        + "gained-access"), .json,
+  ]
+
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
+    try arguments.requireNoOperand()
+    let configuration = try arguments.configuration()
+    switch (arguments["--diff"], arguments["--accept"]) {
+    case (nil, nil): return try show(configuration, arguments)
+    case (let file?, nil): return try compare(file, configuration, arguments)
+    case (nil, let file?): return try accept(file, configuration, arguments)
+    default: throw .usage("--diff and --accept are two commands")
+    }
+  }
+
+  private static func load(_ file: String) throws(LedgerError) -> Configuration {
+    try Configuration.load(
+      file: file, variables: ProcessEnvironment.variables, listen: nil, data: nil)
+  }
+
+  // MARK: What is in force
+
+  private static func show(
+    _ configuration: Configuration, _ arguments: Arguments
+  ) throws(LedgerError) -> ExitCode {
+    let reader = try QueryOptions.reader(configuration)
+    let changed = try reader.changedMappings(configuration)
+    let inForce = try reader.mappingsInForce().sorted { $0.key < $1.key }
+    for (app, said) in inForce {
+      guard case .catalog(let mapping) = said.statement.content else { continue }
+      Terminal.print(
+        .object([
+          ("object", .string("mapping")), ("environment", .string(app.environment.rawValue)),
+          ("bundle_id", .string(app.bundleId)), ("seq", .integer(said.seq)),
+          ("since", .integer(said.receivedAt)), ("configured", .boolean(changed[app] == nil)),
+          ("entitlements", OwnerStatement.json(mapping)),
+        ]), or: text(app, said, mapping, isConfigured: changed[app] == nil), arguments)
+    }
+    if inForce.isEmpty, !arguments.has("--json") {
+      Terminal.print(
+        "no mapping was journaled yet: the daemon does it when it starts with entitlements in its "
+          + "configuration")
+    }
+    return .good
+  }
+
+  private static func text(
+    _ app: StreamKey, _ said: StoredStatement, _ mapping: EntitlementCatalog.Mapping,
+    isConfigured: Bool
+  ) -> String {
+    let since = Timestamp.text(said.receivedAt)
+    let heading =
+      "\(app.environment.rawValue)  \(VisibleText.of(app.bundleId))  since \(since) (#\(said.seq))"
+      + (isConfigured ? "" : "; the configuration says otherwise, see --diff")
+    let lines = mapping.sorted { $0.key < $1.key }.map { name, entitlement in
+      let leeway = entitlement.accessLeeway
+      return "  " + name.padded(to: 26)
+        + entitlement.products.map(VisibleText.of).joined(separator: ", ")
+        + (leeway == 0 ? "" : "  leeway \(DurationText.text(leeway))")
+    }
+    return ([heading] + lines).joined(separator: "\n")
+  }
+
+  // MARK: Who would lose and gain
+
+  private static func compare(
+    _ file: String, _ configuration: Configuration, _ arguments: Arguments
+  ) throws(LedgerError) -> ExitCode {
+    let failure = try FailOn(arguments)
+    let reader = try QueryOptions.reader(configuration)
+    let changed = try reader.changedMappings(try load(file))
+    let output = try DifferenceFile(
+      arguments, columns: MappingComparison.Difference.columns)
+    let interruption = Interruption.started()
+    let progress = ProgressReporter("compare", counting: "rows")
+    var rows: Int64 = 0
+    let comparison = try reader.compare(
+      changed, configured: configuration.entitlements, at: Clock.now(),
+      while: {
+        rows += 1
+        progress.show(rows, share: nil)
+        return !interruption.isRequested
+      }
+    ) { (difference) throws(LedgerError) in
+      try output?.write(csv: difference.csv, json: difference.json)
+    }
+    guard let comparison else { throw .stopped("stopped before the end") }
+    try output?.finish()
+    Terminal.print(comparison.json, or: text(comparison), arguments)
+    let (losing, gaining) = (comparison.losing, comparison.gaining)
+    return failure.isMet(differing: losing + gaining, losing: losing, gaining: gaining)
+      ? .findings : .good
+  }
+
+  private static func text(_ comparison: MappingComparison) -> String {
+    func lines(_ verb: String, _ groups: [MappingComparison.Group: Int]) -> [String] {
+      MappingComparison.sorted(groups).map { group, count in
+        "\(verb): \(count)".padded(to: 14) + group.name.padded(to: 26)
+          + VisibleText.of(group.productId ?? "granted").padded(to: 32)
+          + "\(group.app.environment.rawValue)  \(VisibleText.of(group.app.bundleId))"
+      }
+    }
+    let counts =
+      "\(CountText.of(comparison.losing, "entitlements")) lost, \(comparison.gaining) gained"
+    return ([counts] + lines("lose", comparison.lost) + lines("gain", comparison.gained))
+      .joined(separator: "\n")
+  }
+
+  // MARK: An operator's word
+
+  private static func accept(
+    _ file: String, _ configuration: Configuration, _ arguments: Arguments
+  ) throws(LedgerError) -> ExitCode {
+    let changed = try QueryOptions.reader(configuration).changedMappings(try load(file))
+    let ledger = try LocalLedger(try arguments.journalFolder(), configuration)
+    defer { ledger.stop() }
+    for (app, mapping) in changed.sorted(by: { $0.key < $1.key }) {
+      _ = try ledger.say(
+        NewStatement(
+          .catalog(mapping), of: nil, environment: app.environment, bundleId: app.bundleId,
+          token: "command", receivedAt: Clock.now()))
+    }
+    Terminal.print(
+      .object([("journaled", .integer(Int64(changed.count)))]),
+      or: changed.isEmpty
+        ? "this mapping is in force already"
+        : "in force for \(CountText.of(changed.count, "apps")) and environments", arguments)
+    return .good
+  }
+}
