@@ -29,8 +29,8 @@ import Testing
     file.close()
   }
 
-  private func find(_ folder: DataFolder) throws -> ProjectionExaminer.Found {
-    try ProjectionExaminer.find(folder, try JournalReader.open(folder))
+  private func find(_ folder: DataFolder) throws -> ProjectionChoice.Found {
+    try ProjectionChoice.find(folder, try JournalReader.open(folder))
   }
 
   private func ledger() throws -> TestLedger {

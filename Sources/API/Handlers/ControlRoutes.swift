@@ -147,7 +147,7 @@ extension LedgerHandler {
   private static func ids(_ body: [UInt8]) -> [Int64]? {
     let lines = body.split(separator: 0x0A)
     let ids = lines.compactMap { Int64(String(decoding: $0, as: UTF8.self)) }
-    return ids.count == lines.count && ids.count <= Quarantine.batchLimit ? ids : nil
+    return ids.count == lines.count && ids.count <= QuarantineAdmission.batchLimit ? ids : nil
   }
 
   /// Ingests quarantined notifications again, under the current configuration.
@@ -156,7 +156,7 @@ extension LedgerHandler {
   ) {
     let (service, start) = (service, Clock.monotonicNanoseconds())
     do throws(LedgerError) {
-      try Quarantine.admit(
+      try QuarantineAdmission.admit(
         ids, receiver: receiver, ledger: service.ledger, at: Clock.now(),
         onOutcome: { service.record($0, $1) }
       ) { outcomes in

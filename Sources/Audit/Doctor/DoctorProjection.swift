@@ -9,7 +9,7 @@ extension Doctor {
   func examineProjection() throws(LedgerError) {
     guard let seq = try journal?.head().seq else { return }
     let path: String
-    switch try ProjectionExaminer.find(folder, try JournalReader.open(folder), isReading: true) {
+    switch try ProjectionChoice.find(folder, try JournalReader.open(folder), isReading: true) {
     case .own(let found), .other(let found): path = found
     case .none:
       guard seq > 0 else { return report("none yet") }

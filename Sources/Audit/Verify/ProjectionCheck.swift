@@ -67,13 +67,13 @@ enum ProjectionCheck {
   ) throws(LedgerError) -> Live {
     let folder = run.folder
     let path: String
-    switch try ProjectionExaminer.find(folder, journal, isReading: true) {
+    switch try ProjectionChoice.find(folder, journal, isReading: true) {
     case .own(let found), .other(let found): path = found
     case .none:
       guard let name = try ProjectionList.read(folder).live else { return .none }
       path = folder.projection(named: name)
     }
-    switch try ProjectionExaminer.condition(path, journal, readOnlyIn: folder) {
+    switch try ProjectionChoice.condition(path, journal, readOnlyIn: folder) {
     case .usable(let through): return .comparable(path: path, through: through)
     case .otherFold: return .otherFold(path: path)
     case .absent, .otherLayout: break

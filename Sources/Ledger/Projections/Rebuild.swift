@@ -87,7 +87,7 @@ public enum Rebuild {
     _ folder: DataFolder, _ journal: JournalReader, _ plan: Plan, through end: Int64
   ) throws(LedgerError) -> Projection {
     let path = buildingPath(folder)
-    switch try ProjectionExaminer.condition(path, journal) {
+    switch try ProjectionChoice.condition(path, journal) {
     case .unfinished: return try Projection.open(path)
     case .usable where !plan.isFromScratch: return try Projection.open(path)
     default: break
@@ -131,7 +131,7 @@ public enum Rebuild {
         "evidence is held by the rules of another fold; start the daemon, which judges it and "
           + "makes the built projection live")
     }
-    guard case .usable = try ProjectionExaminer.condition(buildingPath(folder), journal) else {
+    guard case .usable = try ProjectionChoice.condition(buildingPath(folder), journal) else {
       throw .foreign("the built projection has changed; run `subledger rebuild --apply` again")
     }
     try ProjectionFile.goLive(
@@ -185,7 +185,7 @@ public enum Rebuild {
   ) throws(LedgerError) -> Previous {
     for name in try ProjectionList.read(folder).retained {
       let path = folder.projection(named: name)
-      switch try ProjectionExaminer.condition(path, journal) {
+      switch try ProjectionChoice.condition(path, journal) {
       case .usable: return .own(name: name)
       case .otherFold:
         let identity = try ProjectionReader.open(folder, path: path).identity()
@@ -210,7 +210,7 @@ public enum Rebuild {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
     let journal = try JournalReader.open(folder)
-    guard case .own(let path) = try ProjectionExaminer.find(folder, journal) else { return nil }
+    guard case .own(let path) = try ProjectionChoice.find(folder, journal) else { return nil }
     let fold = ProjectionFolder(try Projection.open(path))
     try fold.catchUp(journal)
     let counts = try fold.refold(only: originalTransactionId, journal)

@@ -136,7 +136,7 @@ public final class Ledger: Sendable {
   /// Removes notifications from quarantine, in one SQL transaction.
   ///
   /// - Parameters:
-  ///   - ids: at most `Quarantine.batchLimit`.
+  ///   - ids: at most `QuarantineAdmission.batchLimit`.
   ///   - completion: gets how many of them were there; nil if they could not be removed.
   public func dropQuarantined(_ ids: [Int64], completion: @escaping @Sendable (Int?) -> Void) {
     if !jobs.enqueueBeyondCapacity(.drop(ids, completion)) { completion(nil) }

@@ -15,7 +15,7 @@ package final class LedgerWriter {
   private let reader: JournalReader
   private let projection: ProjectionWriter
   private var housekeeping: Housekeeping
-  private var judging: HeldJudging
+  private var judging: HeldJudgingTurns
   /// Set if the folder is a copy of a shared journal.
   private let copy: CopyWriter?
   private let onFailure: @Sendable (LedgerError) -> Void
@@ -62,7 +62,7 @@ package final class LedgerWriter {
     let (journal, copy) = try openJournal(ledger, lock, now: now, pause)
     let reader = try JournalReader.open(ledger.folder)
     let housekeeping = try Housekeeping(journal, clock: clock)
-    let judging = HeldJudging(ledger, journal, clock: clock)
+    let judging = HeldJudgingTurns(ledger, journal, clock: clock)
     let projection = ProjectionWriter(ledger, journal, reader)
     try projection.choose()
     return LedgerWriter(
@@ -83,7 +83,7 @@ package final class LedgerWriter {
 
   private init(
     _ ledger: Ledger, _ lock: consuming FolderLock, _ journal: Journal, _ reader: JournalReader,
-    _ projection: ProjectionWriter, _ housekeeping: Housekeeping, _ judging: HeldJudging,
+    _ projection: ProjectionWriter, _ housekeeping: Housekeeping, _ judging: HeldJudgingTurns,
     _ copy: CopyWriter?, _ onFailure: @escaping @Sendable (LedgerError) -> Void
   ) {
     self.ledger = ledger

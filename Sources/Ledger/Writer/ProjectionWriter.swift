@@ -33,7 +33,7 @@ final class ProjectionWriter {
   ///
   /// - Throws: what SQLite reports about the journal.
   func choose() throws(LedgerError) {
-    switch try ProjectionExaminer.choose(ledger.folder, reader, onDamage: live.recordDamage) {
+    switch try ProjectionChoice.choose(ledger.folder, reader, onDamage: live.recordDamage) {
     case .own(let path):
       do throws(LedgerError) {
         // Before any reader opens it.
@@ -190,7 +190,7 @@ final class ProjectionWriter {
 
   /// Opens a projection of this fold and folds what it lacks; nil if that is too much.
   private func open(_ path: String) throws(LedgerError) -> ProjectionFolder? {
-    guard case .usable = try ProjectionExaminer.condition(path, reader) else {
+    guard case .usable = try ProjectionChoice.condition(path, reader) else {
       throw .corrupt("it cannot be continued")
     }
     // Readers may have it open.
@@ -231,7 +231,7 @@ final class ProjectionWriter {
       let lock = try ledger.folder.lockRebuild()
       defer { withExtendedLifetime(lock) {} }
       let building = Rebuild.buildingPath(ledger.folder)
-      guard case .usable = try ProjectionExaminer.condition(building, reader) else {
+      guard case .usable = try ProjectionChoice.condition(building, reader) else {
         return .nothing
       }
       // Caught up while the live projection still answers, then switched by a rename.

@@ -72,7 +72,7 @@ public struct ProjectionDiff {
     each: (RowDifference) throws(LedgerError) -> Void
   ) throws(LedgerError) {
     let journal = try JournalReader.open(folder)
-    guard case .own(let livePath) = try ProjectionExaminer.find(folder, journal, isReading: true)
+    guard case .own(let livePath) = try ProjectionChoice.find(folder, journal, isReading: true)
     else {
       throw .noProjection("no rows of this fold are live yet; run: subledger rebuild --apply")
     }
@@ -80,7 +80,7 @@ public struct ProjectionDiff {
     let live = try ProjectionReader.open(folder, path: livePath)
     let fold = try live.identity()
     for name in try ProjectionList.read(folder).names where found == nil {
-      let reader = try ProjectionExaminer.openCompared(
+      let reader = try ProjectionChoice.openCompared(
         folder.projection(named: name), journal, in: folder, isReading: true)
       if let reader, try reader.identity() != fold { found = reader }
     }
@@ -108,7 +108,7 @@ public struct ProjectionDiff {
         "no projection is live in \(folder.path); run: subledger rebuild --apply")
     }
     let path = folder.projection(named: name)
-    guard let live = try ProjectionExaminer.openCompared(path, journal, in: folder) else {
+    guard let live = try ProjectionChoice.openCompared(path, journal, in: folder) else {
       throw .noProjection(
         "the live projection is not of this journal, or of a version that cannot be compared; "
           + "to replace it: subledger rebuild --apply")

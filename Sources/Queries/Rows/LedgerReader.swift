@@ -107,7 +107,7 @@ public final class LedgerReader {
       }
     case .atRest(let folder):
       guard opened == nil else { return opened }
-      switch try? ProjectionExaminer.find(folder, journal, isReading: true) {
+      switch try? ProjectionChoice.find(folder, journal, isReading: true) {
       case .own(let path): opened = try? open(folder, path, generation: 0, isOwn: true)
       case .other(let path): opened = try? open(folder, path, generation: 0, isOwn: false)
       default: break

@@ -209,7 +209,7 @@ public final class TestLedger {
   public func admit(_ id: Int64, at now: Int64) -> Answer {
     let done = BoundedQueue<[Outcome]>(capacity: 1)
     do {
-      try Quarantine.admit([id], receiver: receiver, ledger: ledger, at: now) {
+      try QuarantineAdmission.admit([id], receiver: receiver, ledger: ledger, at: now) {
         _ = done.enqueue($0)
       }
     } catch {

@@ -144,7 +144,7 @@ enum QuarantineCommand {
     var (last, count): (Int64, Int64) = (0, 0)
     while !interruption.isRequested {
       let ids = try JournalReader.open(folder)
-        .quarantinedIds(after: last, limit: Quarantine.batchLimit, filter)
+        .quarantinedIds(after: last, limit: QuarantineAdmission.batchLimit, filter)
       guard let greatest = ids.last else { return false }
       try ask(ids)
       (last, count) = (greatest, count + Int64(ids.count))

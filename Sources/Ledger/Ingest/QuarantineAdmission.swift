@@ -2,7 +2,7 @@ public import Platform
 public import Store
 
 /// Admits quarantined notifications after the configuration was corrected.
-public enum Quarantine {
+public enum QuarantineAdmission {
   /// The most notifications that are admitted or dropped at a time.
   public static let batchLimit = 256
 

@@ -3,7 +3,7 @@ public import Platform
 public import Store
 
 /// Decides which projection of a folder is live for this program (promise 7).
-public enum ProjectionExaminer {
+public enum ProjectionChoice {
   /// What a folder has for this program.
   public enum Found: Equatable, Sendable {
     /// The newest whole projection of this fold, at this path.

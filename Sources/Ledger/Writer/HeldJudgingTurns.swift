@@ -13,7 +13,7 @@ import Synchronization
 /// its own copy holds, because an older program would follow no note that says so. One that finds
 /// something new and has not the duty waits: the holder's events reach it, or the duty does once
 /// the holder has judged all. So the one that is upgraded last finds what older ones held since.
-struct HeldJudging {
+struct HeldJudgingTurns {
   /// Nanoseconds after which a turn ends.
   private static let turn: Int64 = 10_000_000
   /// Nanoseconds of judging that a kill repeats at most.
@@ -157,7 +157,7 @@ extension Rebuild {
     while !journal.isJudged {
       let began = Clock.monotonicNanoseconds()
       let judged = try journal.judgeNext {
-        Clock.monotonicNanoseconds() - began < HeldJudging.storing
+        Clock.monotonicNanoseconds() - began < HeldJudgingTurns.storing
       }
       if judged.hasNews {
         journaled += try journal.journalNews(judged, at: now)
