@@ -15,7 +15,16 @@ extension LedgerReader {
   func setInForce(
     _ catalog: inout EntitlementCatalog, _ environment: Environment, _ question: Question?
   ) throws(LedgerError) {
-    let all = try mappings().filter { $0.statement.environment == environment }
+    let known = try mappings()
+    // Most questions are about now, and of one environment.
+    let last = (known.last?.seq ?? 0, environment, catalog)
+    let isNow = !(question?.isAboutThePast ?? false)
+    if isNow, let kept = keptCatalog, kept.of == last {
+      catalog = kept.catalog
+      return
+    }
+    defer { if isNow { keptCatalog = (last, catalog) } }
+    let all = known.filter { $0.statement.environment == environment }
     for (bundleId, said) in Dictionary(grouping: all, by: \.statement.bundleId) {
       guard case .catalog(let mapping)? = Self.inForce(said, question)?.statement.content else {
         continue
@@ -43,7 +52,7 @@ extension LedgerReader {
   private static func inForce(
     _ said: [StoredStatement], _ question: Question?
   ) -> StoredStatement? {
-    guard let question else { return said.last }
+    guard let question, question.isAboutThePast else { return said.last }
     return said.last(where: question.includes) ?? said.first
   }
 

@@ -119,7 +119,8 @@ extension LedgerReader {
     let spans = spans(asked, question)
     var (waiting, hasMore) = try streams(of: asked, question, spans)
     var standing = Standing(time: question.time, durations: durations, hasMore: hasMore)
-    let own = Set(waiting.map(\.key))
+    // Successors that were brought in, and are not the customer's own.
+    var brought: Set<StreamKey> = []
     // Filled when it is needed: nearly no row was replaced.
     var known: Set<StreamKey> = []
     while let next = waiting.popLast() {
@@ -131,7 +132,7 @@ extension LedgerReader {
       {
         continue
       }
-      if own.contains(next.key) { standing.first = min(standing.first ?? next.key, next.key) }
+      if !brought.contains(next.key) { standing.first = min(standing.first ?? next.key, next.key) }
       standing.streams.append(
         CustomerStream(
           key: next.key, row: next.row, succeededBy: document.succeededBy,
@@ -145,6 +146,7 @@ extension LedgerReader {
       guard known.insert(successor).inserted else { continue }
       if let found = try located(id, environment, bundleId, question, spans) {
         waiting.append(found)
+        brought.insert(found.key)
       }
     }
     standing.documents.sort { $0.key < $1.key }

@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 public import Ledger
 public import Platform
 public import Store
@@ -40,6 +41,9 @@ public final class LedgerReader {
   private static let (foldedBytes, passingFoldedBytes) = (2_000_000, 20_000_000)
   /// The mappings of products to names that were read.
   private var knownMappings: [StoredStatement] = []
+  /// The catalog in force that the last question about now was answered with, and of which last
+  /// mapping, environment and configured catalog it was made.
+  var keptCatalog: (of: (Int64, Environment, EntitlementCatalog), catalog: EntitlementCatalog)?
   /// Whether a snapshot of the projection serves several questions, until `endSnapshot`.
   let reusesSnapshot: Bool
   /// `LiveProjection.commits` when the open snapshot was begun; nil if none is open.
