@@ -42,7 +42,7 @@ public final class MappingService: Sendable {
     let configuration = configuration()
     if ledger.copy == nil {
       let reader = try LedgerReader(ledger, durations: [:])
-      let known = try reader.mappingsInForce().mapValues(\.seq)
+      let known = try reader.mappingsInForce()
       _ = journal(try reader.changedMappings(configuration).filter { known[$0.key] == nil })
     }
     try thread.start { [self] in run() }
@@ -53,17 +53,30 @@ public final class MappingService: Sendable {
 
   public func stop() { thread.stop() }
 
-  /// What is configured and not in force.
-  private struct Proposal {
-    /// The configuration that it is of, and the seqs of what was in force when it was read.
-    var configured: EntitlementCatalog?
-    var basis: [StreamKey: Int64] = [:]
+  /// What is configured, and what was in force when that was read.
+  private final class Proposal {
+    private let configured: EntitlementCatalog
+    private let limit: Int64?
+    let reader: LedgerReader
+    /// The seqs of what was in force.
+    let basis: [StreamKey: Int64]
     /// Whether it was compared and refused.
     var isRefused = false
+
+    init(_ configuration: Configuration, _ ledger: Ledger) throws(LedgerError) {
+      (configured, limit) = (configuration.entitlements, configuration.entitlementLossLimit)
+      reader = try LedgerReader(ledger, durations: configuration.nonRenewingDurations)
+      basis = try reader.mappingsInForce().mapValues(\.seq)
+    }
+
+    func isOf(_ configuration: Configuration) -> Bool {
+      configured == configuration.entitlements && limit == configuration.entitlementLossLimit
+        && reader.durations == configuration.nonRenewingDurations
+    }
   }
 
   private func run() {
-    var proposal = Proposal()
+    var proposal: Proposal?
     while !thread.isStopping {
       var isDone = false
       do throws(LedgerError) {
@@ -77,28 +90,29 @@ public final class MappingService: Sendable {
   }
 
   /// - Returns: whether there is nothing to do until the configuration changes.
-  private func propose(_ proposal: inout Proposal) throws(LedgerError) -> Bool {
+  private func propose(_ last: inout Proposal?) throws(LedgerError) -> Bool {
     let configuration = configuration()
     guard ledger.copy?.isReady ?? true else { return false }
-    let reader = try LedgerReader(ledger, durations: configuration.nonRenewingDurations)
-    if proposal.configured != configuration.entitlements {
-      let basis = try reader.mappingsInForce().mapValues(\.seq)
-      proposal = Proposal(configured: configuration.entitlements, basis: basis)
+    let proposal: Proposal
+    if let last, last.isOf(configuration) {
+      proposal = last
+    } else {
+      proposal = try Proposal(configuration, ledger)
+      last = proposal
     }
-    var changed = try reader.changedMappings(configuration)
+    let inForce = try proposal.reader.mappingsInForce()
     // What was journaled since was decided by another daemon, or by an operator.
-    let seqs = try reader.mappingsInForce().mapValues(\.seq)
-    changed = changed.filter { seqs[$0.key] == proposal.basis[$0.key] }
+    let changed = try proposal.reader.changedMappings(configuration)
+      .filter { inForce[$0.key]?.seq == proposal.basis[$0.key] }
     guard !changed.isEmpty else {
-      proposal.isRefused = false
       state.withLock { $0.refused = nil }
       return true
     }
     guard ledger.duties.holds(.catalog) else { return false }
-    let first = changed.filter { seqs[$0.key] == nil }
+    let first = changed.filter { inForce[$0.key] == nil }
     if !first.isEmpty { return journal(first) && first.count == changed.count }
     guard !proposal.isRefused else { return false }
-    let refused = try refusal(changed, configuration, reader)
+    let refused = try refusal(changed, configuration, proposal.reader)
     state.withLock { $0.refused = refused }
     proposal.isRefused = refused != nil
     return refused == nil && !thread.isStopping && journal(changed)

@@ -158,6 +158,17 @@ import Testing
     #expect(try again.stop().code == 0)
   }
 
+  @Test func `a reload of the limit alone puts in force what was refused`() throws {
+    let (installation, daemon) = try served(20, with: [mapping("pro.*")])
+    try reload(installation, daemon, with: [mapping("pro.yearly")])
+    try daemon.logged("mapping_refused")
+    #expect(pro(daemon)?["active"]?.boolean == true)
+    try reload(
+      installation, daemon, with: [mapping("pro.yearly"), ("entitlementLossLimit", .null)])
+    try daemon.command.wait(60, "the mapping") { pro(daemon)?["active"]?.boolean == false }
+    #expect(try daemon.stop().code == 0)
+  }
+
   private func client(_ daemon: RunningDaemon, _ path: String) -> String? {
     daemon.client().get(path).map { String(decoding: $0.body, as: UTF8.self) }
   }
