@@ -132,6 +132,7 @@ public struct OwnerStatement: Sendable, Equatable {
     default: return nil
     }
   }
+
   // MARK: Mappings
 
   /// A mapping of products to names as canonical JSON.

@@ -184,7 +184,7 @@ extension EntitlementCatalog {
     for stream in streams {
       guard let current = stream.row.current(at: time, durations: durations), current.givesAccess,
         let product = stream.row.spans[current.span].productId,
-        mapping(of: stream.key.bundleId).names(givenBy: product).isEmpty
+        !mapping(of: stream.key.bundleId).values.contains(where: { $0.isGiven(by: product) })
       else { continue }
       return .init(.unmapped, endedAt: nil, product, stream.key)
     }

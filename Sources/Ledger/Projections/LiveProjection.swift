@@ -74,7 +74,7 @@ public final class LiveProjection: Sendable {
 
   func recordEvidence(isHeld: Bool) { holdsEvidenceFlag.store(isHeld, ordering: .releasing) }
 
-  /// Whether the journal has statements of the owner.
+  /// Whether the journal has statements about customers.
   public var hasStatements: Bool { hasStatementsFlag.load(ordering: .acquiring) }
 
   func recordStatements(_ hasSome: Bool) { hasStatementsFlag.store(hasSome, ordering: .releasing) }

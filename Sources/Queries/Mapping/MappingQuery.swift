@@ -36,7 +36,7 @@ extension LedgerReader {
   /// The mapping that was in force for an app; nil if none was ever journaled.
   ///
   /// - Throws: what SQLite reports.
-  func mapping(of key: StreamKey, _ question: Question?) throws(LedgerError) -> StoredStatement? {
+  func mapping(of key: StreamKey, _ question: Question) throws(LedgerError) -> StoredStatement? {
     Self.inForce(try mappings(of: key), question)
   }
 

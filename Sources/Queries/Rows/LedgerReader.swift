@@ -150,7 +150,7 @@ public final class LedgerReader {
       key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
   }
 
-  /// Whether the journal may have statements of the owner. While a daemon runs, it knows.
+  /// Whether the journal may have statements about customers. While a daemon runs, it knows.
   var mayHaveStatements: Bool {
     guard case .running(let projection) = source else { return true }
     return projection.hasStatements

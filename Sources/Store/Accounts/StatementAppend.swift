@@ -65,8 +65,7 @@ extension Journal {
   ) throws(LedgerError) {
     try connection.statement("INSERT INTO statement (seq, mac, stream_id) VALUES (?, ?, ?)")
       .bind(1, seq).bind(2, mac).bind(3, stream).run()
-    statementCount += 1
-    if mac == OwnerStatement.nobody { lastMapping = seq }
+    if mac == OwnerStatement.nobody { lastMapping = seq } else { statementCount += 1 }
   }
 
   /// Whether the journal has a stream: what is refused must not make one.
@@ -173,7 +172,8 @@ extension Journal {
   }
 
   static func countStatements(_ connection: SQLiteConnection) throws(LedgerError) -> Int64 {
-    try connection.statement("SELECT count(*) FROM statement").first { $0.int(0) } ?? 0
+    try connection.statement("SELECT count(*) FROM statement WHERE mac > ?")
+      .bind(1, OwnerStatement.nobody).first { $0.int(0) } ?? 0
   }
 }
 

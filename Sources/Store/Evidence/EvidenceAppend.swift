@@ -23,10 +23,9 @@ extension Journal {
     if try isNews(event, evidence, connection) { return nil }
     // Its app follows from the transaction alone: renewal information does not name it.
     if !evidence.source.namesApp {
-      let isKnown = try evidence.streamKey.map { (key) throws(LedgerError) in
-        try self.isKnown(key, connection)
+      guard let key = evidence.streamKey, try isKnown(key, connection) else {
+        return .refused(.noTransaction)
       }
-      guard isKnown == true else { return .refused(.noTransaction) }
     }
     let stream = try streamId(of: evidence, connection)
     var judge = EvidenceJudge(by: fold)

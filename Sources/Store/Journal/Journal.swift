@@ -48,7 +48,7 @@ public final class Journal {
   var hasUnstoredWaiting = false
   /// The stream that is being judged in turns, if one is.
   var judging: StreamJudging?
-  /// How many statements of the owner are journaled.
+  /// How many statements about customers are journaled.
   public internal(set) var statementCount: Int64 = 0
   /// The seq of the last mapping of products to names; 0 if there is none.
   public internal(set) var lastMapping: Int64 = 0
