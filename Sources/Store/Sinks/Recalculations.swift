@@ -112,14 +112,10 @@ extension SinkStore {
   public static func isAnnounced(
     _ announcement: Announcement, in folder: DataFolder
   ) throws(LedgerError) -> Bool {
-    guard try DurableFile.size(folder.sinks) != nil else {
-      return false
-    }
-    let connection = try SQLiteConnection.open(folder.sinks, try folder.readingMode(folder.sinks))
+    let file = SinkFile.file(folder)
+    guard let (connection, schema) = try file.read(in: folder) else { return false }
     defer { connection.close() }
-    let schema = try connection.requireOurs(
-      folder.sinks, applicationId: SinkFile.applicationId, known: SinkFile.schema)
-    guard schema == SinkFile.schema else { return false }
+    guard schema == file.schema else { return false }
     return try connection.statement("SELECT 1 FROM announcement WHERE before = ? AND after = ?")
       .bind(1, announcement.before).bind(2, announcement.after).first { _ in true } ?? false
   }

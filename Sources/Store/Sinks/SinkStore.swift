@@ -18,7 +18,7 @@ public final class SinkStore {
   ///   system reports.
   public init(_ folder: DataFolder, journalId: [UInt8]) throws(LedgerError) {
     self.folder = folder
-    connection = try SinkFile.open(folder, journalId: journalId)
+    connection = try SinkFile.file(folder).open(journalId: journalId)
     let known = try connection.statement("SELECT DISTINCT name FROM sink").all { $0.text(0) }
     id = try connection.statement("SELECT id FROM file").first { $0.bytes(0) } ?? []
     lostNames = try SinkFile.names(folder).subtracting(known)
