@@ -12,6 +12,12 @@ public struct StreamKey: Sendable, Hashable, Comparable {
     self.originalTransactionId = originalTransactionId
   }
 
+  /// A stream of the same app.
+  public func stream(_ originalTransactionId: String) -> StreamKey {
+    StreamKey(
+      environment: environment, bundleId: bundleId, originalTransactionId: originalTransactionId)
+  }
+
   /// By UTF-8 bytes as in SQL: `String` also takes two spellings of one accent for the same, and
   /// one customer's state must never be another's.
   public static func == (left: StreamKey, right: StreamKey) -> Bool {

@@ -27,7 +27,9 @@ import Testing
     let places = piece.messages.map { message in
       switch message.place {
       case .event(let seq): "\(seq)"
-      case .turn(let at, _), .recalculation(let at, _), .quarantined(let at, _): "t\(at)"
+      case .turn(let at, _), .recalculation(let at, _), .customer(let at, _),
+        .quarantined(let at, _):
+        "t\(at)"
       }
     }
     return (places, piece.messages.map(\.after.clock), piece.through, piece.hasMore)

@@ -192,14 +192,18 @@ struct SinkWorld {
   private func time(_ place: Place) -> (Int64, Int64, Int64) {
     switch place {
     case .event(let seq): (events[Int(seq) - 1].receivedAt, 0, seq)
-    case .turn(let at, _), .recalculation(let at, _), .quarantined(let at, _): (at, 1, 0)
+    case .turn(let at, _), .recalculation(let at, _), .customer(let at, _),
+      .quarantined(let at, _):
+      (at, 1, 0)
     }
   }
 
   private func stream(_ place: Place) -> Int64 {
     switch place {
     case .event(let seq): events[Int(seq) - 1].stream
-    case .turn(_, let stream), .recalculation(_, let stream), .quarantined(_, let stream): stream
+    case .turn(_, let stream), .recalculation(_, let stream), .customer(_, let stream),
+      .quarantined(_, let stream):
+      stream
     }
   }
 

@@ -163,11 +163,11 @@ import Testing
     let reader = try QueryReader.open(scratch.folder)
     #expect(try rows("SELECT count(*) FROM journal_v1, quarantine_v1", reader) == [[.integer(60)]])
     for sql in ["SELECT 1 FROM Entitlement_V1", "SELECT 1 FROM entitlements.entitlement_v1"] {
-      #expect(throws: LedgerError.noProjection(view: "entitlement_v1")) { try rows(sql, reader) }
+      #expect(throws: LedgerError.missing(view: "entitlement_v1")) { try rows(sql, reader) }
     }
     // The link of a projection that was removed.
     symlink("entitlements-7.sqlite", scratch.folder.path + "/entitlements.sqlite")
-    #expect(throws: LedgerError.noProjection(view: "entitlement_span_v1")) {
+    #expect(throws: LedgerError.missing(view: "entitlement_span_v1")) {
       try rows("SELECT 1 FROM entitlement_span_v1", scratch)
     }
   }
@@ -297,6 +297,8 @@ import Testing
   ) throws {
     let view = try #require(SQLView.all.first { $0.name == name })
     let scratch = try filled()
+    let journal = try JournalReader.open(scratch.folder)
+    try CustomerStore(scratch.folder, journalId: try journal.journalId()).close()
     let reader = try QueryReader.open(scratch.folder)
     #expect(try reader.prepare("SELECT * FROM \(name)").columns == view.columns.map(\.name))
     for column in view.columns {

@@ -7,13 +7,17 @@ extension SinkMachine {
     case turn(at: Int64, stream: Int64)
     /// Another fold gives another answer for the stream of this id, and the operator announced it.
     case recalculation(at: Int64, stream: Int64)
+    /// What a customer has by name changed; told behind other messages of the stream of this id.
+    case customer(at: Int64, stream: Int64)
     /// A notification with this id went to quarantine.
     case quarantined(at: Int64, id: Int64)
 
     func isAfter(_ mark: Mark) -> Bool {
       switch self {
       case .event(let seq): seq > mark.seq
-      case .turn(let at, _), .recalculation(let at, _), .quarantined(let at, _): at > mark.clock
+      case .turn(let at, _), .recalculation(let at, _), .customer(let at, _),
+        .quarantined(let at, _):
+        at > mark.clock
       }
     }
   }

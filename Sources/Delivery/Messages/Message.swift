@@ -14,8 +14,13 @@ public struct Message: Sendable {
   /// Milliseconds since 1970, as `timestamp`: when it happened here, and when Apple signed it.
   let time: Int64
   let timestamp: Int64
-  /// Nil of a test.
-  let data: Content?
+  let data: Body
+
+  enum Body: Sendable {
+    case event(Content)
+    case customer(CustomerContent)
+    case test
+  }
 
   /// The member `data`. The customer's row is as of `received_at`, folded through the very event:
   /// a receiver may keep the newest by `seq`. What no event causes has the same members, and null
@@ -51,7 +56,12 @@ public struct Message: Sendable {
       JSONMember("source", .text("The journal that the message comes from.")) {
         "/subledger/\($0.journalId)"
       },
-      .ifAny("subject", .text("The original transaction id; absent if it is about none.")) {
+      .ifAny(
+        "subject",
+        .text(
+          "The original transaction id; the customer's id of \(MessageType.entitlementChanged). "
+            + "Absent if it is about none.")
+      ) {
         $0.subject
       },
       JSONMember(
@@ -59,7 +69,7 @@ public struct Message: Sendable {
         .text(
           "app_store. and Apple's type, or what else Apple signed; subledger. and what you said; "
             + "\(MessageType.statusChanged) by time alone, \(MessageType.recalculated) by another "
-            + "fold; \(MessageType.test).")
+            + "fold; \(MessageType.entitlementChanged) by name; \(MessageType.test).")
       ) { $0.type },
       JSONMember("time", .text("When it was received, or happened; RFC 3339.")) {
         Timestamp.text($0.time)
@@ -68,8 +78,14 @@ public struct Message: Sendable {
         Timestamp.text($0.timestamp)
       },
       JSONMember("datacontenttype", .oneOf(["application/json"])) { _ in "application/json" },
-      JSONMember("data", .any(of: [Content.object.schema, test.schema])) {
-        $0.data.map(Content.object.json) ?? test.json(())
+      JSONMember(
+        "data", .any(of: [Content.object.schema, CustomerContent.object.schema, test.schema])
+      ) {
+        switch $0.data {
+        case .event(let content): Content.object.json(content)
+        case .customer(let content): CustomerContent.object.json(content)
+        case .test: test.json(())
+        }
       },
     ])
 

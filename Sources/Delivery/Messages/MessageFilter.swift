@@ -26,6 +26,11 @@ struct MessageFilter {
   /// Whether the sink may want what no event causes: what is forwarded was POSTed by Apple.
   var wantsMoments: Bool { sink.kind == .webhook }
 
+  /// Whether it is told what customers have by name. A replay tells what events said.
+  var wantsCustomers: Bool {
+    wantsMoments && only == nil && passes(type: MessageType.entitlementChanged)
+  }
+
   /// Whether it gets what went to quarantine.
   var wantsQuarantine: Bool { sink.forwardsQuarantine && only == nil }
 

@@ -7,6 +7,8 @@ public enum MessageType {
   static let statusChanged = "entitlement.status_changed"
   /// What another fold changes, once the operator announced it.
   static let recalculated = "entitlement.recalculated"
+  /// What a customer has by name.
+  static let entitlementChanged = "customer.entitlement_changed"
   /// A message without content, which tries a sink.
   static let test = "subledger.test"
 
@@ -18,6 +20,7 @@ public enum MessageType {
     } + [
       (statusChanged, "time alone began or ended access, or changed the status"),
       (recalculated, "another fold changed the answer, and its operator announced it"),
+      (entitlementChanged, "what a customer has by name changed"),
       (test, "tries a sink; has no content"),
     ]
 

@@ -20,11 +20,15 @@ struct MessageMaker {
   let reader: LedgerReader
   /// Knows which recalculations were announced.
   let store: SinkStore
+  /// Knows what customers have by name.
+  let customers: CustomerFollower
   let journalId: String
 
   /// - Throws: what SQLite reports.
-  init(_ reader: LedgerReader, _ store: SinkStore) throws(LedgerError) {
-    (self.reader, self.store) = (reader, store)
+  init(
+    _ reader: LedgerReader, _ store: SinkStore, _ customers: CustomerFollower
+  ) throws(LedgerError) {
+    (self.reader, self.store, self.customers) = (reader, store, customers)
     journalId = Hexadecimal.encode(try reader.journal.journalId())
   }
 
@@ -44,6 +48,7 @@ struct MessageMaker {
     case .event(let seq): try event(seq, sink)
     case .turn(let at, let stream): try turn(at, stream)
     case .recalculation(let at, let stream): try recalculation(at, stream)
+    case .customer(let at, let stream): try customer(at, stream)
     case .quarantined(_, let id): try quarantined(id)
     }
   }
@@ -123,7 +128,7 @@ struct MessageMaker {
     return Message(
       id: event.notificationUUID.description, journalId: journalId, type: MessageType.of(event),
       subject: event.originalTransactionId, time: event.receivedAt, timestamp: event.signedDate,
-      data: content)
+      data: .event(content))
   }
 
   // MARK: What no event causes
@@ -154,6 +159,23 @@ struct MessageMaker {
       hadAccess: known.hadAccess, changes: known.changes)
   }
 
+  /// What a customer has by name changed. Nobody is told of who was forgotten since.
+  private func customer(_ at: Int64, _ stream: Int64) throws(Failure) -> OutgoingMessage {
+    let found = try read { () throws(LedgerError) -> CustomerContent? in
+      let change = try customers.store { store throws(LedgerError) in
+        try store.change(at: at, of: stream)
+      }
+      guard let change, let key = try reader.key(of: change.customer) else { return nil }
+      return CustomerContent(customer: key, change: change)
+    }
+    guard let content = found else { throw .overtaken }
+    let message = Message(
+      id: content.id, journalId: journalId, type: MessageType.entitlementChanged,
+      subject: content.customer.id, time: content.change.cause.at,
+      timestamp: content.change.cause.at, data: .customer(content))
+    return OutgoingMessage(id: message.id, body: message.bytes)
+  }
+
   private func key(_ stream: Int64) throws(Failure) -> StreamKey {
     try found { () throws(LedgerError) in try reader.journal.streamKey(stream) }
   }
@@ -168,7 +190,7 @@ struct MessageMaker {
       number: try number(seq, in: key), rows: rows, hadAccess: hadAccess, changes: changes)
     let message = Message(
       id: Self.id(type, at, key, reader.journal.fold), journalId: journalId, type: type,
-      subject: key.originalTransactionId, time: at, timestamp: at, data: content)
+      subject: key.originalTransactionId, time: at, timestamp: at, data: .event(content))
     return OutgoingMessage(id: message.id, body: message.bytes)
   }
 
@@ -188,7 +210,7 @@ struct MessageMaker {
     let id = NotificationUUID(digest: random).description
     let message = Message(
       id: id, journalId: journalId, type: MessageType.test, subject: nil, time: now,
-      timestamp: now, data: nil)
+      timestamp: now, data: .test)
     return OutgoingMessage(id: id, body: message.bytes)
   }
 

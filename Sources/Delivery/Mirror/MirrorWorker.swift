@@ -4,7 +4,6 @@ import Entitlements
 import Ledger
 import Platform
 import Queries
-import SignedData
 import Store
 
 /// Moves one mirror: fills it, and then writes what changed since the event that it is at. Rows and
@@ -141,12 +140,9 @@ final class MirrorWorker {
 
   // MARK: Filling
 
-  /// What the rows depend on besides the journal: the fold, the configured durations, and which
-  /// columns the tables have.
+  /// What the rows depend on besides the journal: the rules, and which columns the tables have.
   private func fold(_ layout: Int64) -> String {
-    let text = durations.sorted { $0.key < $1.key }.map { "\($0.key)\0\($0.value)\0" }.joined()
-    let digest = Hexadecimal.encode(Array(SHA256.hash(Array(text.utf8)).prefix(8)))
-    let name = "\(ledger.folder.fold.version) \(ledger.folder.fold.fingerprint) \(digest)"
+    let name = ledger.basis(durations)
     return layout > 1 ? name + " \(layout)" : name
   }
 

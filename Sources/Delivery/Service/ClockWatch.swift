@@ -33,6 +33,40 @@ struct ClockWatch: Sendable, Equatable {
   }
 }
 
+/// The time until which everything that was received is in the rows, but for what a copy of a
+/// shared journal lacks: what follows from the time alone is told through it.
+struct SettledTime {
+  private var time: Int64 = 0
+  /// A time, and how many notifications had been submitted by then. It is looked at for this time
+  /// once all of them are answered.
+  private var awaited: (time: Int64, submitted: Int64)?
+
+  /// Milliseconds after which nothing can be submitted to the writer any more with an earlier
+  /// receive time: more than its proof takes.
+  private static let settling: Int64 = 1000
+
+  /// Looks once a second, unless the writer is held up: what it has not answered may be older than
+  /// what is told.
+  ///
+  /// - Returns: whether a later time is settled.
+  mutating func look(_ ledger: Ledger, at now: Int64) -> Bool {
+    if awaited == nil, now - time >= Self.settling || now < time {
+      awaited = (now, ledger.meter.submittedCount)
+    }
+    guard let (time, submitted) = awaited, ledger.meter.answeredCount >= submitted else {
+      return false
+    }
+    (self.time, awaited) = (time, nil)
+    return true
+  }
+
+  /// Milliseconds since 1970. Of later moments a copy of a shared journal may lack the event that
+  /// overtook them.
+  func through(_ ledger: Ledger, at now: Int64) -> Int64 {
+    min(time, now - (ledger.copy?.millisecondsBehind ?? 0)) - Self.settling
+  }
+}
+
 /// Until when the worker tells what no event causes: what time alone changes, and what another fold
 /// does.
 struct DeliveryClock {
@@ -41,15 +75,8 @@ struct DeliveryClock {
   private var watch: ClockWatch
   /// What is stored of it.
   private var storedOffset: Int64?
-  /// When it was last looked what the clock tells.
-  private var lookedAt: Int64 = 0
-  /// A time, and how many notifications had been submitted by then. It is looked at for this time
-  /// once all of them are answered.
-  private var awaited: (time: Int64, submitted: Int64)?
+  private var settled = SettledTime()
 
-  /// Milliseconds after which nothing can be submitted to the writer any more with an earlier
-  /// receive time: more than its proof takes.
-  private static let settling: Int64 = 1000
   /// Milliseconds by which the clock may drift before its offset is stored again.
   private static let drift: Int64 = 1000
 
@@ -70,11 +97,7 @@ struct DeliveryClock {
       try store.setClockOffset(offset, boot: boot)
       storedOffset = offset
     }
-    if awaited == nil, now - lookedAt >= Self.settling || now < lookedAt {
-      awaited = (now, ledger.meter.submittedCount)
-    }
-    guard let (time, submitted) = awaited, ledger.meter.answeredCount >= submitted else { return }
-    (lookedAt, awaited) = (time, nil)
+    guard settled.look(ledger, at: now) else { return }
     do throws(LedgerError) {
       if let count = try store.takeAnnouncement(at: now) {
         Log.write(.info, "recalculations_announced", [("customers", .integer(count))])
@@ -94,11 +117,7 @@ struct DeliveryClock {
   /// of this fold have every event.
   func sweep(_ reader: LedgerReader, at now: Int64) -> MessageOrder.Sweep? {
     guard !watch.isStepped, reader.knowsTurns else { return nil }
-    // Looked at once a second, unless the writer is held up: what it has not answered may be older
-    // than what is told. Of later moments a copy of a shared journal may lack the event that
-    // overtook them.
-    let behind = ledger.copy?.millisecondsBehind ?? 0
-    return MessageOrder.Sweep(through: min(lookedAt, now - behind) - Self.settling, now: now)
+    return MessageOrder.Sweep(through: settled.through(ledger, at: now), now: now)
   }
 
   private func log() {

@@ -8,20 +8,24 @@ struct DeliveryFiles {
   let store: SinkStore
   let reader: LedgerReader
   let maker: MessageMaker
+  private let customers: CustomerFollower
   /// What non-renewing products last, as the reader knows it.
   let durations: [String: Int64]
 
   /// - Parameter opened: what is stored into; nil to open it.
   /// - Throws: what SQLite or the file system reports.
-  init(_ ledger: Ledger, _ opened: SinkStore? = nil) throws(LedgerError) {
+  init(
+    _ ledger: Ledger, _ customers: CustomerFollower, _ opened: SinkStore? = nil
+  ) throws(LedgerError) {
     durations = ledger.durations
+    self.customers = customers
     reader = try LedgerReader(ledger, durations: durations, reusesSnapshot: true, isPassing: true)
     if let opened {
       store = opened
     } else {
       store = try SinkStore(ledger.folder, journalId: try reader.journal.journalId())
     }
-    maker = try MessageMaker(reader, store)
+    maker = try MessageMaker(reader, store, customers)
   }
 
   // MARK: Where a sink goes on
@@ -112,6 +116,16 @@ struct DeliveryFiles {
         found.append(.init(.quarantined(at: at, id: id), at: at, stream: nil))
       }
     }
+    if filter.wantsCustomers {
+      let changes = try customers.changes(after: time, through: last, limit: limit)
+      for (at, stream, app) in changes {
+        let isWanted = filter.passes(app, type: MessageType.entitlementChanged)
+        found.append(
+          .init(
+            .customer(at: at, stream: stream), at: at, stream: stream == 0 ? nil : stream,
+            isWanted: isWanted))
+      }
+    }
     guard filter.wantsMoments else { return found }
     for item in try store.recalculations(after: time, through: last, limit: limit) {
       let key = try reader.journal.streamKey(item.stream)
@@ -126,6 +140,13 @@ struct DeliveryFiles {
     }
     found.sort { ($0.at, $0.stream ?? 0) < ($1.at, $1.stream ?? 0) }
     return Array(found.prefix(limit))
+  }
+
+  /// How far a sink is told: of what customers have by name, as far as it was looked at.
+  func sweep(_ filter: MessageFilter, _ sweep: MessageOrder.Sweep?) -> MessageOrder.Sweep? {
+    guard let sweep, filter.wantsCustomers else { return sweep }
+    let through = customers.through
+    return MessageOrder.Sweep(through: min(sweep.through, through), now: min(sweep.now, through))
   }
 
   private func turns(

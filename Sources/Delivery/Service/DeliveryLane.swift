@@ -81,7 +81,7 @@ final class DeliveryLane {
     self.head = head
     let (room, last, fed) = (machine.room, min(head, record.last ?? .max), machine.fed)
     guard room > 0 else { return false }
-    let sweep = id.replay == 0 ? sweep : nil
+    let sweep = id.replay == 0 ? files.sweep(filter, sweep) : nil
     let events =
       fed.seq < last
       ? try files.reader.journal.messageEvents(
@@ -286,6 +286,7 @@ extension HeldRecord {
     case .event(let place): seq = place
     case .turn(let at, let place): (turn, stream) = (at, place)
     case .recalculation(let at, let place): (turn, stream, kind) = (at, place, .recalculation)
+    case .customer(let at, let place): (turn, stream, kind) = (at, place, .customer)
     case .quarantined(let at, let id): (turn, stream, kind) = (at, id, .quarantined)
     }
     var status: Int?
@@ -297,8 +298,9 @@ extension HeldRecord {
       kind: kind)
   }
 
-  /// Whose later messages wait for it: what is quarantined belongs to no customer.
-  var customer: Int64? { kind == .quarantined ? nil : stream }
+  /// Whose later messages wait for it: what is quarantined belongs to no customer, and 0 is the id
+  /// of no stream.
+  var customer: Int64? { kind == .quarantined || stream == 0 ? nil : stream }
 
   var place: SinkMachine.Place {
     if let seq { return .event(seq: seq) }
@@ -306,6 +308,7 @@ extension HeldRecord {
     return switch kind {
     case .turn: .turn(at: at, stream: stream)
     case .recalculation: .recalculation(at: at, stream: stream)
+    case .customer: .customer(at: at, stream: stream)
     case .quarantined: .quarantined(at: at, id: stream)
     }
   }

@@ -12,6 +12,7 @@ public final class DeliveryService: Sendable {
   let version: String
   let configuration: @Sendable () -> Configuration
   let mirrors: MirrorService
+  let customers: CustomerFollower
   /// Woken by the writer, by a reload and by commands.
   let thread = ServiceThread("delivery", .background)
   /// Seconds from the receive time of an event to the receiver's acceptance.
@@ -29,6 +30,7 @@ public final class DeliveryService: Sendable {
   ) {
     (self.ledger, self.version, self.configuration) = (ledger, version, configuration)
     mirrors = MirrorService(ledger)
+    customers = CustomerFollower(ledger, configuration: configuration)
   }
 
   /// Starts the thread.
@@ -42,6 +44,7 @@ public final class DeliveryService: Sendable {
   ) throws(LedgerError) -> DeliveryService {
     let service = DeliveryService(ledger, version: version, configuration: configuration)
     ledger.onCommit { [thread = service.thread] in thread.wake() }
+    try service.customers.start()
     try service.thread.start { DeliveryWorker.run(service) }
     return service
   }
@@ -52,6 +55,7 @@ public final class DeliveryService: Sendable {
     thread.requestStop()
     mirrors.stop()
     thread.stop()
+    customers.stop()
     let left = state.withLock { state in
       state.isStopped = true
       defer { state.commands = [] }

@@ -90,7 +90,7 @@ final class DeliveryWorker {
 
   private init(_ service: DeliveryService, _ duty: SinkDuty) throws(LedgerError) {
     (self.service, self.duty) = (service, duty)
-    files = try DeliveryFiles(service.ledger)
+    files = try DeliveryFiles(service.ledger, service.customers)
     clock = try DeliveryClock(service.ledger, files.store)
     var settings = ClientSettings()
     settings.connections = Self.connections
@@ -103,7 +103,7 @@ final class DeliveryWorker {
     turnedAt = Clock.monotonicNanoseconds()
     service.thread.wakeup.clear()
     if files.durations != service.ledger.durations {
-      files = try DeliveryFiles(service.ledger, files.store)
+      files = try DeliveryFiles(service.ledger, service.customers, files.store)
     }
     guard try duty.takeOver(files) else {
       return service.thread.cancellation.wait(milliseconds: Self.storeInterval)
@@ -136,6 +136,7 @@ final class DeliveryWorker {
   }
 
   private func close() {
+    service.customers.told = .max
     files.store.close()
     for case .test(let completion) in sent.values { completion(.unavailable) }
     sent = [:]
@@ -308,6 +309,7 @@ final class DeliveryWorker {
       try files.store.commit(unstored, removing: removed)
       unstored = []
       for id in removed { lanes[id] = nil }
+      service.customers.told = lanes.values.map(\.machine.mark.clock).min() ?? .max
       // What the table of duties lacks for now, the next holder repeats.
       try? duty.leave(files)
       if isBlocked { Log.write(.info, "sinks_stored") }

@@ -121,6 +121,8 @@ public struct NamedAnswer: Sendable, Equatable {
   public package(set) var absence: Absence?
   /// Nil if time alone will not change whether it is active.
   public let next: Change?
+  /// When time alone may change anything of the answer, milliseconds since 1970; nil: never.
+  public let turn: Int64?
 }
 
 extension EntitlementCatalog {
@@ -164,10 +166,11 @@ extension EntitlementCatalog {
           isReplaced: false))
     }
     if access?.basis != .leeway { access?.willRenew = willRenew }
+    let turns = Self.turns(sources, grants, after: time)
     return NamedAnswer(
       access: access,
       absence: access == nil ? absence(sources, streams, grants, at: time, durations) : nil,
-      next: Self.next(sources, grants, isActive: access != nil, after: time))
+      next: Self.next(sources, grants, isActive: access != nil, turns), turn: turns.first)
   }
 
   /// Why nothing gives access: of what ended, the last; else a product that gives no entitlement.
@@ -191,18 +194,25 @@ extension EntitlementCatalog {
     return .init(.neverBought)
   }
 
-  /// The first time after one at which whether there is access changes.
-  private static func next(
-    _ sources: [AccessSource], _ grants: [GrantedAccess], isActive: Bool, after time: Int64
-  ) -> NamedAnswer.Change? {
+  /// The times after one at which the answer may change, ascending.
+  private static func turns(
+    _ sources: [AccessSource], _ grants: [GrantedAccess], after time: Int64
+  ) -> [Int64] {
     var turns: [Int64] = []
     func add(_ turn: Int64) { if turn > time { turns.append(turn) } }
-    for source in sources { source.forEachTurn(add) }
+    for source in sources where source.givesAtAnyTime { source.forEachTurn(add) }
     for grant in grants {
       add(grant.from)
       grant.until.map(add)
     }
-    for turn in turns.sorted() {
+    return turns.sorted()
+  }
+
+  /// The first of the times at which whether there is access changes.
+  private static func next(
+    _ sources: [AccessSource], _ grants: [GrantedAccess], isActive: Bool, _ turns: [Int64]
+  ) -> NamedAnswer.Change? {
+    for turn in turns {
       let willBeActive =
         sources.contains { $0.isActive(at: turn) } || grants.contains { $0.isActive(at: turn) }
       if willBeActive != isActive { return .init(at: turn, isActive: willBeActive) }
@@ -236,11 +246,7 @@ private struct AccessSource {
 
   /// The key of the stream that replaced this one.
   var successorKey: StreamKey? {
-    stream.succeededBy.map {
-      StreamKey(
-        environment: stream.key.environment, bundleId: stream.key.bundleId,
-        originalTransactionId: $0)
-    }
+    stream.succeededBy.map(stream.key.stream)
   }
 
   func isActive(at time: Int64) -> Bool { isStrict(at: time) || leewayEnd(at: time) != nil }
@@ -277,6 +283,9 @@ private struct AccessSource {
     case .active, .gracePeriod: return nil
     }
   }
+
+  /// Whether a product of the stream gives the entitlement in any of its spans.
+  var givesAtAnyTime: Bool { row.spans.indices.contains(where: isGiven) }
 
   /// Calls `body` with the times at which the stream's answer may change, in no order.
   func forEachTurn(_ body: (Int64) -> Void) {

@@ -35,6 +35,8 @@ extension LedgerReader {
     public var usesPresentMapping = false
     /// The entitlements that are answered, in their order.
     fileprivate(set) var names: [String] = []
+    /// Whether a purchase that is another customer's, by `CustomerKey`, counts for nothing.
+    var countsOwnAlone = false
     /// How many rows are read, consumables last: they give no entitlement.
     public var maximumRows = LedgerReader.maximumRows
 
@@ -132,7 +134,9 @@ extension LedgerReader {
       {
         continue
       }
-      if !brought.contains(next.key) { standing.first = min(standing.first ?? next.key, next.key) }
+      let isBrought = brought.contains(next.key)
+      if asked.countsOwnAlone, !isBrought, try !isOwn(document, asked) { continue }
+      if !isBrought { standing.first = min(standing.first ?? next.key, next.key) }
       standing.streams.append(
         CustomerStream(
           key: next.key, row: next.row, succeededBy: document.succeededBy,
@@ -140,10 +144,8 @@ extension LedgerReader {
       guard let id = document.succeededBy else { continue }
       if known.isEmpty { known = Set(waiting.map(\.key) + standing.streams.map(\.key)) }
       guard known.count < asked.maximumRows else { continue }
+      guard known.insert(next.key.stream(id)).inserted else { continue }
       let (environment, bundleId) = (next.key.environment, next.key.bundleId)
-      let successor = StreamKey(
-        environment: environment, bundleId: bundleId, originalTransactionId: id)
-      guard known.insert(successor).inserted else { continue }
       if let found = try located(id, environment, bundleId, question, spans) {
         waiting.append(found)
         brought.insert(found.key)
@@ -152,6 +154,21 @@ extension LedgerReader {
     standing.documents.sort { $0.key < $1.key }
     standing.granted = try granted(asked, question)
     return standing
+  }
+
+  /// Whether a purchase that an id found is that customer's by `CustomerKey`.
+  private func isOwn(
+    _ document: RowDocument, _ asked: CustomerQuestion
+  ) throws(LedgerError) -> Bool {
+    switch asked.kind {
+    case .account: return true
+    case .appTransactionId: return false
+    case .originalTransactionId where document.entitlement.purchase?.appAccountToken != nil:
+      return false
+    case .appAccountToken, .originalTransactionId:
+      guard mayHaveStatements else { return true }
+      return try journal.accountCount(of: document.key) == 0
+    }
   }
 
   /// Where an id is known that is not known where it was asked about.

@@ -2,13 +2,12 @@ public import AppStore
 public import Entitlements
 import Ledger
 public import Platform
-public import Store
+import Store
 public import StrictJSON
 
 /// Who would lose and who would gain which entitlement if another mapping of products counted.
 ///
-/// A customer is each account that claimed a purchase, else its app account token, else its
-/// original transaction id; and everybody to whom something was granted.
+/// A customer is a `CustomerKey`.
 public struct MappingComparison: Sendable {
   /// An entitlement of an app in one environment, with the product that gives it; nil where it was
   /// granted.
@@ -20,8 +19,7 @@ public struct MappingComparison: Sendable {
 
   /// One customer's entitlement that one of the two mappings gives and the other does not.
   public struct Difference: Sendable {
-    public let customer: CustomerName?
-    public let originalTransactionId: String
+    public let customer: CustomerKey
     public let group: Group
     public let isLoss: Bool
     let expiresAt: Int64?
@@ -88,7 +86,7 @@ extension LedgerReader {
       after.setInForce(mapping, for: app.bundleId)
       let names = Set(before.names(in: [app.bundleId]) + after.names(in: [app.bundleId])).sorted()
       let isWhole = try forEachStanding(of: app, after, now, while: shouldContinue) {
-        (customer, id, standing) throws(LedgerError) in
+        (customer, standing) throws(LedgerError) in
         for name in names {
           let accesses = [before, after].map { standing.answer(name, $0).access }
           guard let found = comparison.count(name, of: app, accesses[0], accesses[1]) else {
@@ -96,8 +94,8 @@ extension LedgerReader {
           }
           try each(
             MappingComparison.Difference(
-              customer: customer, originalTransactionId: id, group: found.group,
-              isLoss: found.isLoss, expiresAt: (accesses[0] ?? accesses[1])?.expiresAt))
+              customer: customer, group: found.group, isLoss: found.isLoss,
+              expiresAt: (accesses[0] ?? accesses[1])?.expiresAt))
         }
       }
       guard isWhole else { return nil }
@@ -112,63 +110,46 @@ extension LedgerReader {
   private func forEachStanding(
     of app: StreamKey, _ catalog: EntitlementCatalog, _ now: Int64,
     while shouldContinue: () -> Bool,
-    _ body: (CustomerName?, String, Standing) throws(LedgerError) -> Void
+    _ body: (CustomerKey, Standing) throws(LedgerError) -> Void
   ) throws(LedgerError) -> Bool {
     let question = Question(now: now)
-    func standing(_ customer: CustomerName?, _ id: String) throws(LedgerError) -> Standing {
-      try self.standing(
-        CustomerQuestion(
-          customer?.name ?? id, customer.map { .init($0.kind) } ?? .originalTransactionId,
-          app.environment, bundleId: app.bundleId, catalog, apps: [app.bundleId]), question)
-    }
-    var last: StreamKey?
+    var last = ""
     while true {
-      let rows = try projection().keys(after: last, limit: Self.batchSize)
-      guard let end = rows.last else { break }
+      let ids = try projection().originalTransactionIds(
+        of: app, after: last, limit: Self.batchSize)
+      guard let end = ids.last else { break }
       last = end
-      for key in rows
-      where key.environment == app.environment
-        && ByteSearch.areEqual(key.bundleId, app.bundleId)
-      {
+      for key in ids.map(app.stream) {
         guard shouldContinue() else { return false }
-        for customer in try customers(of: key, question) {
-          let found = try standing(customer, key.originalTransactionId)
+        for customer in try owners(of: key, question) {
+          let found = try standing(customer, of: app, catalog, question)
           // A customer with several purchases is met at each of them.
-          if found.first == key { try body(customer, key.originalTransactionId, found) }
+          if found.first == key { try body(customer, found) }
         }
       }
     }
     for customer in try journal.grantedCustomers(app.environment, app.bundleId) {
       guard shouldContinue() else { return false }
-      let found = try standing(customer, "")
-      if found.first == nil || customer.kind == .appTransactionId { try body(customer, "", found) }
+      let found = try standing(CustomerKey(customer), of: app, catalog, question)
+      if found.first == nil { try body(CustomerKey(customer), found) }
     }
     return true
   }
 
   private static let batchSize = 500
 
-  /// Whose a purchase is: each account that claimed it, else its app account token; nil stands for
-  /// its original transaction id.
-  private func customers(
+  private func owners(
     of key: StreamKey, _ question: Question
-  ) throws(LedgerError) -> [CustomerName?] {
+  ) throws(LedgerError) -> [CustomerKey] {
     let accounts = mayHaveStatements ? try journal.accounts(of: key) : []
-    guard accounts.isEmpty else { return accounts.map { CustomerName(.account, $0) } }
+    guard accounts.isEmpty else { return accounts.map { CustomerKey(.account, $0) } }
     let row = try entitlement(
       key.originalTransactionId, environment: key.environment, bundleId: key.bundleId, question)
     let token = row?.entitlement.purchase?.appAccountToken
-    return [token.map { CustomerName(.appAccountToken, $0.lowercased()) }]
-  }
-}
-
-extension LedgerReader.CustomerQuestion.IdKind {
-  fileprivate init(_ kind: CustomerName.Kind) {
-    switch kind {
-    case .account: self = .account
-    case .appAccountToken: self = .appAccountToken
-    case .appTransactionId: self = .appTransactionId
-    }
+    return [
+      token.map { CustomerKey(.appAccountToken, $0.lowercased()) }
+        ?? CustomerKey(.originalTransactionId, key.originalTransactionId)
+    ]
   }
 }
 
@@ -196,8 +177,8 @@ extension MappingComparison.Difference {
     ])
   }
 
-  private var by: String { customer?.kind.rawValue ?? "original_transaction_id" }
-  private var id: String { customer?.name ?? originalTransactionId }
+  private var by: String { customer.kind.rawValue }
+  private var id: String { customer.id }
   private var change: String { isLoss ? "lost" : "gained" }
 }
 

@@ -40,6 +40,13 @@ extension LedgerReader {
     Self.inForce(try mappings(of: key), question)
   }
 
+  /// Whether an event is the first mapping of an app.
+  ///
+  /// - Throws: what SQLite reports.
+  public func isFirstMapping(_ seq: Int64, of app: StreamKey) throws(LedgerError) -> Bool {
+    try mappings(of: app).first?.seq == seq
+  }
+
   private func mappings(of key: StreamKey) throws(LedgerError) -> [StoredStatement] {
     try mappings().filter {
       $0.statement.environment == key.environment

@@ -33,23 +33,29 @@ extension LedgerReader {
   /// - Throws: what SQLite reports.
   public func mirroredRows(of keys: Set<StreamKey>) throws(LedgerError) -> [MirroredRow]? {
     try mirrored { (projection) throws(LedgerError) in
-      var found: [ProjectedRow] = []
-      var waiting = keys.sorted()
-      var known = keys
-      while let key = waiting.popLast() {
-        var related = try projection.successors(of: key).map(\.key)
-        for stream in try projection.streams(withOriginalTransactionId: key.originalTransactionId)
-        where stream.key == key {
-          found.append(stream.projected)
-          related += stream.ids[2].map {
-            StreamKey(
-              environment: key.environment, bundleId: key.bundleId, originalTransactionId: $0)
-          }
-        }
-        waiting += related.filter { known.insert($0).inserted }
-      }
-      return found
+      try related(keys, projection).map(\.projected)
     }
+  }
+
+  /// Streams, and all that replaced each other with them (MIGRATION).
+  ///
+  /// - Throws: what SQLite reports.
+  func related(
+    _ keys: Set<StreamKey>, _ projection: ProjectionReader
+  ) throws(LedgerError) -> [FoldedStream] {
+    var found: [FoldedStream] = []
+    var waiting = keys.sorted()
+    var known = keys
+    while let key = waiting.popLast() {
+      var related = try projection.successors(of: key).map(\.key)
+      for stream in try projection.streams(withOriginalTransactionId: key.originalTransactionId)
+      where stream.key == key {
+        found.append(stream)
+        related += stream.ids[2].map(key.stream)
+      }
+      waiting += related.filter { known.insert($0).inserted }
+    }
+    return found
   }
 
   private func mirrored(

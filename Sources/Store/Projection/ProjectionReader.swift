@@ -302,6 +302,22 @@ public final class ProjectionReader {
     }
   }
 
+  /// Up to `limit` original transaction ids of an app, in order, after one.
+  ///
+  /// - Throws: what SQLite reports.
+  public func originalTransactionIds(
+    of app: StreamKey, after id: String, limit: Int
+  ) throws(LedgerError) -> [String] {
+    try connection.statement(
+      """
+      SELECT e.original_transaction_id FROM entitlement e JOIN app a ON a.id = e.app_id
+      WHERE e.original_transaction_id > ? AND a.environment = ? AND a.bundle_id = ?
+      ORDER BY e.original_transaction_id LIMIT ?
+      """
+    ).bind(1, id).bind(2, app.environment.rawValue).bind(3, app.bundleId).bind(4, Int64(limit))
+      .all { $0.text(0) }
+  }
+
   /// Up to `limit` rows after a key, in key order, as `read` makes them.
   ///
   /// - Parameter columns: nil: those of a whole row.

@@ -4,11 +4,16 @@ public import Platform
 // that a query must not do: its text may contain parts of the SQL.
 
 extension LedgerError {
-  /// The view belongs to the projection, and the folder has none.
-  package static func noProjection(view: String) -> LedgerError {
-    .unavailable(
-      "no rows were built yet, so \(view) cannot be read; start `subledger serve`, or run "
-        + "`subledger rebuild --apply`")
+  /// The view belongs to a file that the folder does not have.
+  package static func missing(view: String) -> LedgerError {
+    guard view == SQLView.customerEntitlement.name else {
+      return .unavailable(
+        "no rows were built yet, so \(view) cannot be read; start `subledger serve`, or run "
+          + "`subledger rebuild --apply`")
+    }
+    return .unavailable(
+      "\(view) cannot be read yet: the daemon makes it where `entitlements` is configured; start "
+        + "`subledger serve`")
   }
 
   /// The query took longer than allowed.

@@ -35,6 +35,24 @@ struct QueryFiles {
     }
   }
 
+  /// Attaches what customers have by name, and makes its view, which takes the names of accounts
+  /// from the journal: so an account that is erased is in no other file. Does nothing if one of the
+  /// files lacks it.
+  mutating func attachCustomers() throws(LedgerError) {
+    let file = CustomerStore.file(folder)
+    guard try DurableFile.size(file.path) != nil, try hasTable("account") else { return }
+    try attach(
+      file.path, as: SQLView.customersSchema, applicationId: file.applicationId,
+      known: file.schema)
+    try connection.execute(
+      "PRAGMA query_only=OFF; \(SQLView.customerEntitlementSQL); PRAGMA query_only=ON")
+    schemas.append(SQLView.temporarySchema)
+  }
+
+  private func hasTable(_ name: String) throws(LedgerError) -> Bool {
+    try tables().contains { $0.schema == SQLView.journalSchema && $0.name == name }
+  }
+
   /// The file that the link leads to, or nil if there is no link or no such file.
   private func projection() throws(LedgerError) -> String? {
     let link = folder.path + "/entitlements.sqlite"

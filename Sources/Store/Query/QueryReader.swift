@@ -34,9 +34,14 @@ public final class QueryReader {
   ///   otherwise what SQLite or the file system reports.
   public static func open(_ folder: DataFolder) throws(LedgerError) -> QueryReader {
     try folder.requireJournal()
-    var files = QueryFiles(folder, try SQLiteConnection.open(":memory:", .read))
+    let connection = try SQLiteConnection.open(":memory:", .read)
+    // What does not fit is sorted and collected on the disk (sqlite.org/tempfiles.html). This
+    // removes temporary views.
+    try connection.execute("PRAGMA temp_store=FILE")
+    var files = QueryFiles(folder, connection)
     try files.attachJournal()
     try files.attachProjection()
+    try files.attachCustomers()
     return try QueryReader(files)
   }
 
@@ -44,8 +49,6 @@ public final class QueryReader {
     connection = files.connection
     atRest = files.atRest
     let handle = connection.handle
-    // What does not fit is sorted and collected on the disk (sqlite.org/tempfiles.html).
-    try connection.execute("PRAGMA temp_store=FILE")
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.maximumLength)
     let tables = try files.tables()
     let present = SQLView.all.filter { view in
@@ -65,7 +68,7 @@ public final class QueryReader {
   /// Checks and prepares one statement.
   ///
   /// - Throws: `LedgerError.usage` for wrong SQL, for more than one statement, and for anything
-  ///   but a SELECT over the views; `.noProjection` when it reads a view of a missing projection;
+  ///   but a SELECT over the views; `.missing` when it reads a view of a missing projection;
   ///   `.store` for what SQLite reports of the files.
   public func prepare(_ sql: String) throws(LedgerError) -> Query {
     let tokens = SQLTokens(sql)
@@ -107,7 +110,7 @@ public final class QueryReader {
     case SQLITE_IOERR where code == Self.noMemoryForPages: return .memoryLimit
     case SQLITE_ERROR, SQLITE_AUTH, SQLITE_TOOBIG, SQLITE_MISMATCH, SQLITE_RANGE,
       SQLITE_CONSTRAINT:
-      if let view = missingView(message) { return .noProjection(view: view) }
+      if let view = missingView(message) { return .missing(view: view) }
       if let refusal = authorizer.refusal { return .usage(refusal) }
       if message.hasPrefix("cannot modify") { return .usage(QueryAuthorizer.selectAlone) }
       let hint = message.hasPrefix("no such table") ? "; a query reads \(SQLView.nameList)" : ""

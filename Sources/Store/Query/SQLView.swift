@@ -25,9 +25,12 @@ public struct SQLView: Sendable {
 
   static let journalSchema = "journal"
   static let projectionSchema = "entitlements"
+  static let customersSchema = "customers"
+  /// What a connection makes for itself (sqlite.org/lang_createview.html).
+  static let temporarySchema = "temp"
 
   /// All views, in the order in which they are described.
-  public static let all = [journal, quarantine, entitlement, entitlementSpan]
+  public static let all = [journal, quarantine, entitlement, entitlementSpan, customerEntitlement]
 
   /// A query for help texts.
   public static let exampleQuery = "SELECT status, count(*) FROM entitlement_v1 GROUP BY status"

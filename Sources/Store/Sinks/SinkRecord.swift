@@ -65,6 +65,8 @@ public struct HeldRecord: Sendable, Equatable {
     case recalculation
     /// A notification in quarantine: `stream` is its id there.
     case quarantined
+    /// What a customer has by name.
+    case customer
   }
 
   public init(

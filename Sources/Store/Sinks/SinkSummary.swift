@@ -15,13 +15,8 @@ extension SinkStore {
   ///
   /// - Throws: what SQLite or the file system reports.
   public static func summaries(_ folder: DataFolder) throws(LedgerError) -> [String: Summary] {
-    guard try DurableFile.size(folder.sinks) != nil else {
-      return [:]
-    }
-    let connection = try SQLiteConnection.open(folder.sinks, try folder.readingMode(folder.sinks))
+    guard let (connection, _) = try SinkFile.file(folder).read(in: folder) else { return [:] }
     defer { connection.close() }
-    _ = try connection.requireOurs(
-      folder.sinks, applicationId: SinkFile.applicationId, known: SinkFile.schema)
     let all = try connection.statement(
       """
       SELECT name, seq, state,
@@ -36,6 +31,17 @@ extension SinkStore {
       )
     }
     return Dictionary(all, uniquingKeysWith: { $1 })
+  }
+
+  /// The latest moment through which a sink of a data folder was told what no event causes,
+  /// milliseconds since 1970; 0 if there is none.
+  ///
+  /// - Throws: what SQLite or the file system reports.
+  public static func lastClock(_ folder: DataFolder) throws(LedgerError) -> Int64 {
+    guard let (connection, _) = try SinkFile.file(folder).read(in: folder) else { return 0 }
+    defer { connection.close() }
+    return try connection.statement("SELECT max(clock_ms) FROM sink").first { $0.optionalInt(0) }
+      .flatMap { $0 } ?? 0
   }
 
   /// The names of the sinks that a data folder ever had.

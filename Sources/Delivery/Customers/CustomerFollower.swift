@@ -1,0 +1,101 @@
+import AppStore
+import Entitlements
+import Ledger
+import Platform
+import Queries
+import SignedData
+import Store
+import Synchronization
+
+/// The daemon's thread that keeps `customers.sqlite` current: what every customer has by name, and
+/// what changed of it, for sinks and for queries.
+///
+/// Each daemon of a shared journal has its own.
+final class CustomerFollower: Sendable {
+  let ledger: Ledger
+  let configuration: @Sendable () -> Configuration
+  let thread = ServiceThread("customers", .background)
+  private let state = Mutex(State())
+
+  private struct State {
+    /// Open while the thread follows.
+    var store: CustomerStore?
+    var through: Int64 = 0
+    var told: Int64 = .max
+  }
+
+  init(_ ledger: Ledger, configuration: @escaping @Sendable () -> Configuration) {
+    (self.ledger, self.configuration) = (ledger, configuration)
+  }
+
+  /// - Throws: `LedgerError` if the thread cannot be started.
+  func start() throws(LedgerError) {
+    ledger.onCommit { [thread] in thread.wake() }
+    try thread.start { [self] in CustomerWorker.run(self) }
+  }
+
+  func stop() { thread.stop() }
+
+  // MARK: The file
+
+  func open() throws(LedgerError) {
+    let (folder, id) = (ledger.folder, try JournalReader.open(ledger.folder).journalId())
+    try state.withLock { state throws(LedgerError) in
+      state.store?.close()
+      state.store = nil
+      state.store = try CustomerStore(folder, journalId: id)
+    }
+  }
+
+  func close() {
+    state.withLock { state in
+      state.store?.close()
+      state.store = nil
+    }
+  }
+
+  /// Reads or writes the file, on any thread.
+  ///
+  /// - Throws: `LedgerError.busy` while it is not open; what `body` throws.
+  func store<Value: Sendable>(
+    _ body: (CustomerStore) throws(LedgerError) -> Value
+  ) throws(LedgerError) -> Value {
+    try state.withLock { state throws(LedgerError) in
+      guard let store = state.store else { throw .busy }
+      return try body(store)
+    }
+  }
+
+  // MARK: What sinks ask
+
+  /// As of `CustomerStore`; none while nothing is followed.
+  ///
+  /// - Throws: what SQLite reports.
+  func changes(
+    after time: Int64, through last: Int64, limit: Int
+  ) throws(LedgerError) -> [(at: Int64, stream: Int64, app: StreamKey)] {
+    try state.withLock { state throws(LedgerError) in
+      try state.store?.changes(after: time, through: last, limit: limit) ?? []
+    }
+  }
+
+  /// No change will be told at this moment or before that is not stored; milliseconds since 1970.
+  var through: Int64 { state.withLock { $0.through } }
+
+  func publish(through time: Int64) { state.withLock { $0.through = max($0.through, time) } }
+
+  /// The moment through which every sink of this daemon was told; `Int64.max` if it has none.
+  var told: Int64 {
+    get { state.withLock { $0.told } }
+    set { state.withLock { $0.told = newValue } }
+  }
+}
+
+extension Ledger {
+  /// What rows depend on besides the journal: the fold, and the configured durations.
+  func basis(_ durations: [String: Int64]) -> String {
+    let text = durations.sorted { $0.key < $1.key }.map { "\($0.key)\0\($0.value)\0" }.joined()
+    let digest = Hexadecimal.encode(Array(SHA256.hash(Array(text.utf8)).prefix(8)))
+    return "\(folder.fold.version) \(folder.fold.fingerprint) \(digest)"
+  }
+}

@@ -1,0 +1,340 @@
+import AppStore
+import Entitlements
+import Ledger
+import Platform
+import Queries
+import Store
+import StrictJSON
+
+/// Looks what every customer has by name whenever an event, the time, a mapping, a statement or an
+/// erasure may have changed it, and stores what it is now beside what changed.
+///
+/// It compares with what is stored, so nothing is told twice, and a change that is found late is
+/// told late.
+final class CustomerWorker {
+  private let follower: CustomerFollower
+  private let ledger: Ledger
+  private let durations: [String: Int64]
+  private let reader: LedgerReader
+  /// The apps of which a mapping is in force; nobody has anything of another one.
+  private var apps: Set<StreamKey> = []
+  private var isOpen = false
+  private var settled = SettledTime()
+  private var clock = ClockWatch()
+  /// Accounts are looked through after so many were erased, and how far; nil: all were.
+  private var erasures = 0
+  private var erasedAfter: [UInt8]? = []
+  private var prunedAt: Int64 = 0
+
+  /// Events, moments, accounts and purchases that are looked at in one turn.
+  private static let (eventLimit, dueLimit, accountLimit, scanLimit) = (200, 200, 1_000, 100)
+  /// Milliseconds from one turn to the next, until it is tried again, and between two looks at what
+  /// nothing signals.
+  private static let (gathering, retry, idle): (Int64, Int64, Int64) = (50, 1_000, 1_000)
+  /// Milliseconds for which changes are kept, longer than a message is tried.
+  private static let keeping: Int64 = 8 * 86_400_000
+  private static let pruning: Int64 = 60_000
+
+  /// What the thread does.
+  static func run(_ follower: CustomerFollower) {
+    let thread = follower.thread
+    var worker: CustomerWorker?
+    while !thread.isStopping {
+      thread.wakeup.clear()
+      do throws(LedgerError) {
+        if worker?.durations != follower.ledger.durations { worker = try CustomerWorker(follower) }
+        let hasMore = try worker?.turn() ?? false
+        thread.cancellation.wait(milliseconds: Self.gathering)
+        if !hasMore { thread.wait(milliseconds: Self.idle) }
+      } catch {
+        worker = nil
+        if ![.notReady, .ambiguous].contains(error.code) {
+          StoreErrors.record(.customers, "customers_not_followed", error)
+        }
+        thread.cancellation.wait(milliseconds: Self.retry)
+      }
+    }
+    follower.close()
+  }
+
+  private init(_ follower: CustomerFollower) throws(LedgerError) {
+    (self.follower, ledger, durations) = (follower, follower.ledger, follower.ledger.durations)
+    reader = try LedgerReader(ledger, durations: durations, reusesSnapshot: true)
+  }
+
+  /// A customer of an app.
+  private struct Subject: Hashable {
+    let customer: CustomerKey
+    let app: StreamKey
+  }
+
+  /// Why a customer is looked at.
+  private struct Look {
+    var cause: CustomerCause
+    /// Whether he is looked at even if nothing is stored of him.
+    var isOwner = true
+    /// Whether what is found is told.
+    var isTold = true
+  }
+
+  /// What is looked at, and what is to be written of it.
+  private struct Work {
+    var looks: [Subject: Look] = [:]
+    var batch: CustomerStore.Batch
+
+    init(_ batch: CustomerStore.Batch) { self.batch = batch }
+
+    /// - Parameter replaces: whether it counts in place of an earlier cause.
+    mutating func add(
+      _ customers: some Sequence<CustomerKey>, of app: StreamKey, _ look: Look,
+      replaces: Bool = false
+    ) {
+      for customer in customers {
+        let subject = Subject(customer: customer, app: app)
+        var look = look
+        if let known = looks[subject] {
+          guard replaces else { continue }
+          look.isOwner = look.isOwner || known.isOwner
+        }
+        looks[subject] = look
+      }
+    }
+  }
+
+  /// - Returns: whether there is more to do at once.
+  private func turn() throws(LedgerError) -> Bool {
+    let now = Clock.now()
+    apps = Set(try reader.mappingsInForce().keys)
+    guard !apps.isEmpty else {
+      follower.publish(through: now)
+      return false
+    }
+    guard reader.knowsTurns else { return false }
+    try open()
+    _ = settled.look(ledger, at: now)
+    clock.look(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
+    defer { reader.endSnapshot() }
+    let stored = try follower.store { store throws(LedgerError) in try store.progress() }
+    var work = Work(try begin(stored, at: now))
+    let hasMore = [
+      try addEvents(&work), try addDue(&work, at: now), try addErased(&work, at: now),
+      try addScanned(&work),
+    ].contains(true)
+    for (subject, look) in work.looks { try perform(look, at: subject, &work.batch, now) }
+    try commit(work.batch, at: now)
+    return hasMore
+  }
+
+  private func open() throws(LedgerError) {
+    guard !isOpen else { return }
+    try follower.open()
+    // Also if the clock was set back while no daemon ran.
+    follower.publish(through: try SinkStore.lastClock(ledger.folder))
+    isOpen = true
+  }
+
+  // MARK: What to look at
+
+  /// What was followed, with scans of all apps if that is of another history or other rules. What
+  /// is found first is told to nobody.
+  private func begin(
+    _ stored: CustomerStore.Progress?, at now: Int64
+  ) throws(LedgerError) -> CustomerStore.Batch {
+    let basis = ledger.basis(durations)
+    var progress = stored
+    if let seq = stored?.seq, try reader.journal.hash(at: seq) != stored?.hash { progress = nil }
+    if let progress, progress.basis == basis { return CustomerStore.Batch(progress) }
+    let head = ledger.foldedHead
+    var batch = CustomerStore.Batch(
+      .init(
+        seq: progress?.seq ?? head.seq, hash: progress?.hash ?? head.hash, basis: basis,
+        toldAt: stored?.toldAt ?? now))
+    for app in apps {
+      batch.scans.append(.init(of: app, stored == nil ? nil : .rebuild, at: now))
+    }
+    return batch
+  }
+
+  private func addEvents(_ work: inout Work) throws(LedgerError) -> Bool {
+    let head = ledger.foldedHead
+    let seq = work.batch.progress.seq
+    guard seq < head.seq else { return false }
+    let events = try reader.journal.messageEvents(
+      after: seq, through: head.seq, limit: Self.eventLimit)
+    for event in events { try add(event, &work) }
+    let isWhole = events.count < Self.eventLimit
+    work.batch.progress.seq = isWhole ? head.seq : events.last?.seq ?? head.seq
+    work.batch.progress.hash = isWhole ? head.hash : events.last?.hash ?? head.hash
+    return !isWhole
+  }
+
+  private func add(_ event: MessageEvent, _ work: inout Work) throws(LedgerError) {
+    let app = StreamKey(
+      environment: event.environment, bundleId: event.bundleId, originalTransactionId: "")
+    guard apps.contains(app) else { return }
+    if event.source == .catalog {
+      // What the first mapping says held before it too.
+      let isFirst = try reader.isFirstMapping(event.seq, of: app)
+      return work.batch.scans.append(
+        .init(of: app, isFirst ? nil : .mapping, seq: event.seq, at: event.receivedAt))
+    }
+    let reason: CustomerCause.Reason =
+      event.source == .account ? .claim : event.source == .grant ? .grant : .event
+    let cause = CustomerCause(
+      reason, seq: event.seq, at: event.receivedAt, stream: event.stream ?? 0)
+    if event.source.isOwners, let customer = try reader.customer(ofStatement: event.seq) {
+      work.add([customer], of: app, Look(cause: cause), replaces: true)
+    }
+    if let key = event.streamKey { try add(key, cause, &work, replaces: true) }
+  }
+
+  /// Adds those whom a purchase concerns.
+  private func add(
+    _ key: StreamKey, _ cause: CustomerCause, _ work: inout Work, replaces: Bool = false
+  ) throws(LedgerError) {
+    let concerned = try reader.concerned(by: key)
+    let app = key.stream("")
+    work.add(concerned.owners, of: app, Look(cause: cause), replaces: replaces)
+    work.add(
+      concerned.others, of: app, Look(cause: cause, isOwner: false), replaces: replaces)
+  }
+
+  private func addDue(_ work: inout Work, at now: Int64) throws(LedgerError) -> Bool {
+    guard !clock.isStepped else { return false }
+    let through = settled.through(ledger, at: now)
+    let due = try follower.store { store throws(LedgerError) in
+      try store.due(through: through, limit: Self.dueLimit)
+    }
+    for (customer, at) in due {
+      guard let key = try reader.key(of: customer) else { continue }
+      work.add([key], of: customer.app, Look(cause: CustomerCause(.time, at: at)))
+    }
+    return due.count == Self.dueLimit
+  }
+
+  /// Accounts that were erased: no event says so, as the journal forgets them.
+  private func addErased(_ work: inout Work, at now: Int64) throws(LedgerError) -> Bool {
+    if erasures != ledger.erasures { (erasures, erasedAfter) = (ledger.erasures, []) }
+    guard let after = erasedAfter else { return false }
+    let macs = try follower.store { store throws(LedgerError) in
+      try store.accounts(after: after, limit: Self.accountLimit)
+    }
+    for mac in macs where try reader.journal.customer(of: mac) == nil {
+      work.batch.forgotten.append(mac)
+      for key in try reader.purchases(claimedBy: mac) {
+        try add(key, CustomerCause(.erasure, at: now), &work)
+      }
+    }
+    erasedAfter = macs.last
+    return !macs.isEmpty
+  }
+
+  private func addScanned(_ work: inout Work) throws(LedgerError) -> Bool {
+    let stored = try follower.store { store throws(LedgerError) in try store.scan() }
+    // One that begins anew goes on in the next turn.
+    guard var scan = stored, work.batch.scans.isEmpty else { return !work.batch.scans.isEmpty }
+    let look = Look(
+      cause: CustomerCause(scan.reason ?? .mapping, seq: scan.seq, at: scan.at),
+      isTold: scan.reason != nil)
+    if let page = try reader.customers(of: scan.app, after: scan.last, limit: Self.scanLimit) {
+      work.add(page.found, of: scan.app, look)
+      scan.last = page.last
+      work.batch.scans.append(scan)
+    } else {
+      let granted = try reader.journal.grantedCustomers(scan.environment, scan.bundleId)
+      work.add(granted.map { CustomerKey($0) }, of: scan.app, look)
+      work.batch.ended.append(scan)
+    }
+    return true
+  }
+
+  // MARK: Looking
+
+  private func perform(
+    _ look: Look, at subject: Subject, _ batch: inout CustomerStore.Batch, _ now: Int64
+  ) throws(LedgerError) {
+    guard let customer = try reader.stored(subject.customer, of: subject.app) else { return }
+    let known = try follower.store { store throws(LedgerError) in
+      try store.entitlements(of: customer)
+    }
+    if known.isEmpty, !look.isOwner { return }
+    let found = try reader.entitlements(
+      of: subject.customer, in: subject.app, and: known.map(\.name), at: now)
+    for (name, answer) in found {
+      let before = known.first { $0.name == name }
+      let after = CustomerEntitlement(customer, name, answer, before, look.cause)
+      let isEmpty = !after.answer.isActive && after.next == nil
+      guard after != before, before != nil || !isEmpty else { continue }
+      batch.entitlements.append(after)
+      let told = before?.answer ?? .inactive
+      guard look.isTold, isTelling, after.answer != told else { continue }
+      var cause = look.cause
+      if cause.stream == 0, let id = after.originalTransactionId ?? before?.originalTransactionId {
+        cause.stream = try reader.journal.streamId(of: subject.app.stream(id)) ?? 0
+      }
+      batch.changes.append((0, CustomerChange(after, before: told, cause)))
+    }
+  }
+
+  /// Whether a sink wants to know what changes.
+  private var isTelling: Bool {
+    follower.configuration().sinks.contains { MessageFilter($0).wantsCustomers }
+  }
+
+  /// Gives every change its moment: after everything that was told or received, and of one stream
+  /// each its own.
+  private func commit(_ batch: CustomerStore.Batch, at now: Int64) throws(LedgerError) {
+    var batch = batch
+    let received = try reader.journal.receivedAt(batch.progress.seq) ?? 0
+    let first = max(now, received, batch.progress.toldAt, follower.through) + 1
+    var next: [Int64: Int64] = [:]
+    for index in batch.changes.indices {
+      let stream = batch.changes[index].change.cause.stream
+      batch.changes[index].at = next[stream] ?? first
+      next[stream] = batch.changes[index].at + 1
+    }
+    if let last = next.values.max() { batch.progress.toldAt = last - 1 }
+    if abs(now - prunedAt) >= Self.pruning {
+      prunedAt = now
+      batch.forgetBefore = min(now - Self.keeping, follower.told)
+    }
+    let written = batch
+    try follower.store { store throws(LedgerError) in
+      let known = try store.progress()
+      if !written.isEmpty || known != written.progress { try store.commit(written) }
+    }
+    follower.publish(through: max(now, written.progress.toldAt))
+    for scan in written.ended { log(scan) }
+  }
+
+  private func log(_ scan: CustomerStore.Scan) {
+    Log.write(
+      .info, "customers_looked_through",
+      [
+        ("bundle_id", .string(scan.bundleId)), ("environment", .string(scan.environment.rawValue)),
+        ("because", .string(scan.reason?.rawValue ?? "start")), ("seq", .optional(scan.seq)),
+      ])
+  }
+}
+
+extension CustomerEntitlement {
+  /// What was found.
+  ///
+  /// - Parameters:
+  ///   - answer: nil for a name without a meaning.
+  ///   - before: what was found last.
+  fileprivate init(
+    _ customer: Customer, _ name: String, _ answer: NamedAnswer?,
+    _ before: CustomerEntitlement?, _ cause: CustomerCause
+  ) {
+    let access = answer?.access
+    self.init(
+      customer, name,
+      Answer(
+        isActive: access != nil, basis: access?.basis.rawValue, expiresAt: access?.expiresAt,
+        productId: access?.productId),
+      since: cause.at, originalTransactionId: access?.key?.originalTransactionId,
+      next: answer?.turn)
+    if let before, before.answer.isActive == (access != nil) { since = before.since }
+  }
+}

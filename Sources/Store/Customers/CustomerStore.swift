@@ -1,0 +1,326 @@
+public import AppStore
+public import Platform
+import StrictJSON
+
+/// The file `customers.sqlite`: what every customer has by name, and what changed of it that sinks
+/// may still want. Used by one thread at a time.
+///
+/// It can be made anew from the journal and the rows. Its commits are not synced: after a loss of
+/// power, what the rows say is compared with an older state, and told again.
+public final class CustomerStore {
+  private let connection: SQLiteConnection
+
+  /// Its application_id is `SUBC`.
+  static func file(_ folder: DataFolder) -> BoundFile {
+    BoundFile(path: folder.customers, applicationId: 0x5355_4243, tables: tables)
+  }
+
+  /// progress: the events through seq are looked at; basis: the rules that answered. change: to be
+  /// told at at_ms, one of a stream at each millisecond. scan: apps all of whose customers are to
+  /// be looked at; last: the original transaction id that was reached.
+  private static let tables = """
+    CREATE TABLE entitlement (
+      environment TEXT NOT NULL, bundle_id TEXT NOT NULL, customer_by TEXT NOT NULL,
+      customer BLOB NOT NULL, name TEXT NOT NULL, active INTEGER NOT NULL, basis TEXT,
+      since_ms INTEGER NOT NULL, expires_at_ms INTEGER, product_id TEXT,
+      original_transaction_id TEXT, next_ms INTEGER,
+      PRIMARY KEY (environment, bundle_id, customer_by, customer, name)) STRICT, WITHOUT ROWID;
+    CREATE INDEX entitlement_next ON entitlement (next_ms) WHERE next_ms IS NOT NULL;
+    CREATE TABLE change (
+      at_ms INTEGER NOT NULL, stream INTEGER NOT NULL, environment TEXT NOT NULL,
+      bundle_id TEXT NOT NULL, customer_by TEXT NOT NULL, customer BLOB NOT NULL,
+      name TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, reason TEXT NOT NULL,
+      seq INTEGER, happened_ms INTEGER NOT NULL,
+      PRIMARY KEY (at_ms, stream)) STRICT, WITHOUT ROWID;
+    CREATE TABLE progress (
+      seq INTEGER NOT NULL, hash BLOB NOT NULL, basis TEXT NOT NULL, told_ms INTEGER NOT NULL)
+      STRICT;
+    CREATE TABLE scan (
+      environment TEXT NOT NULL, bundle_id TEXT NOT NULL, reason TEXT, seq INTEGER,
+      at_ms INTEGER NOT NULL, last TEXT NOT NULL, PRIMARY KEY (environment, bundle_id))
+      STRICT, WITHOUT ROWID;
+    """
+
+  /// Opens the file; one that cannot be used is put aside and made anew.
+  ///
+  /// - Throws: `LedgerError.newer` for a file of a newer program; else what SQLite or the file
+  ///   system reports.
+  public init(_ folder: DataFolder, journalId: [UInt8]) throws(LedgerError) {
+    connection = try Self.file(folder).open(journalId: journalId)
+  }
+
+  public func close() { connection.close() }
+
+  // MARK: Progress
+
+  /// How far the journal was followed.
+  public struct Progress: Sendable, Equatable {
+    public var seq: Int64
+    /// hash[seq].
+    public var hash: [UInt8]
+    /// The rules, and the configured durations, by which customers were answered.
+    public var basis: String
+    /// No change is told at this moment or before that is not stored. Milliseconds since 1970.
+    public var toldAt: Int64
+
+    public init(seq: Int64, hash: [UInt8], basis: String, toldAt: Int64) {
+      (self.seq, self.hash, self.basis, self.toldAt) = (seq, hash, basis, toldAt)
+    }
+  }
+
+  /// - Returns: nil if nothing was followed.
+  /// - Throws: what SQLite reports.
+  public func progress() throws(LedgerError) -> Progress? {
+    try connection.statement("SELECT seq, hash, basis, told_ms FROM progress").first {
+      Progress(seq: $0.int(0), hash: $0.bytes(1), basis: $0.text(2), toldAt: $0.int(3))
+    }
+  }
+
+  /// An app all of whose customers are to be looked at.
+  public struct Scan: Sendable, Equatable {
+    /// A key without an original transaction id.
+    public let app: StreamKey
+    public var environment: Environment { app.environment }
+    public var bundleId: String { app.bundleId }
+    /// Nil: what is found is stored and not told.
+    public let reason: CustomerCause.Reason?
+    public let seq: Int64?
+    public let at: Int64
+    /// The last original transaction id that was looked at.
+    public var last: String
+
+    public init(
+      of app: StreamKey, _ reason: CustomerCause.Reason?, seq: Int64? = nil, at: Int64
+    ) {
+      self.app = app
+      (self.reason, self.seq, self.at, last) = (reason, seq, at, "")
+    }
+
+    fileprivate init(_ row: Statement) {
+      app = StreamKey(
+        environment: Environment(rawValue: row.text(0)), bundleId: row.text(1),
+        originalTransactionId: "")
+      reason = row.optionalText(2).flatMap(CustomerCause.Reason.init)
+      (seq, at, last) = (row.optionalInt(3), row.int(4), row.text(5))
+    }
+  }
+
+  /// The scan to go on with; nil if there is none.
+  ///
+  /// - Throws: what SQLite reports.
+  public func scan() throws(LedgerError) -> Scan? {
+    try connection.statement(
+      "SELECT environment, bundle_id, reason, seq, at_ms, last FROM scan LIMIT 1"
+    ).first(Scan.init)
+  }
+
+  // MARK: Entitlements
+
+  /// What is stored of a customer.
+  ///
+  /// - Throws: what SQLite reports.
+  public func entitlements(
+    of customer: CustomerEntitlement.Customer
+  ) throws(LedgerError) -> [CustomerEntitlement] {
+    try connection.statement(
+      """
+      SELECT name, active, basis, expires_at_ms, product_id, since_ms, original_transaction_id,
+        next_ms
+      FROM entitlement
+      WHERE environment = ? AND bundle_id = ? AND customer_by = ? AND customer = ?
+      """
+    ).bind(customer).all { row in
+      CustomerEntitlement(
+        customer, row.text(0),
+        CustomerEntitlement.Answer(
+          isActive: row.int(1) == 1, basis: row.optionalText(2), expiresAt: row.optionalInt(3),
+          productId: row.optionalText(4)),
+        since: row.int(5), originalTransactionId: row.optionalText(6), next: row.optionalInt(7))
+    }
+  }
+
+  /// Customers for whom time alone may have changed something by a time, with the moment.
+  ///
+  /// - Throws: what SQLite reports.
+  public func due(
+    through time: Int64, limit: Int
+  ) throws(LedgerError) -> [(customer: CustomerEntitlement.Customer, at: Int64)] {
+    try connection.statement(
+      """
+      SELECT environment, bundle_id, customer_by, customer, next_ms FROM entitlement
+      WHERE next_ms <= ? ORDER BY next_ms LIMIT ?
+      """
+    ).bind(1, time).bind(2, Int64(limit)).all { (CustomerEntitlement.Customer($0), $0.int(4)) }
+  }
+
+  /// The macs of the accounts, each once, after one.
+  ///
+  /// - Throws: what SQLite reports.
+  public func accounts(after mac: [UInt8], limit: Int) throws(LedgerError) -> [[UInt8]] {
+    try connection.statement(
+      """
+      SELECT DISTINCT customer FROM entitlement WHERE customer_by = 'account' AND customer > ?
+      ORDER BY customer LIMIT ?
+      """
+    ).bind(1, mac).bind(2, Int64(limit)).all { $0.bytes(0) }
+  }
+
+  // MARK: Changes
+
+  /// The first changes after a moment, through another, in order.
+  ///
+  /// - Throws: what SQLite reports.
+  public func changes(
+    after time: Int64, through last: Int64, limit: Int
+  ) throws(LedgerError) -> [(at: Int64, stream: Int64, app: StreamKey)] {
+    try connection.statement(
+      """
+      SELECT at_ms, stream, environment, bundle_id FROM change WHERE at_ms > ? AND at_ms <= ?
+      ORDER BY at_ms, stream LIMIT ?
+      """
+    ).bind(1, time).bind(2, last).bind(3, Int64(limit)).all { row in
+      let app = StreamKey(
+        environment: Environment(rawValue: row.text(2)), bundleId: row.text(3),
+        originalTransactionId: "")
+      return (row.int(0), row.int(1), app)
+    }
+  }
+
+  /// What is told of a stream at a moment; nil if it is not known any more.
+  ///
+  /// - Throws: what SQLite reports.
+  public func change(at time: Int64, of stream: Int64) throws(LedgerError) -> CustomerChange? {
+    try connection.statement(
+      """
+      SELECT environment, bundle_id, customer_by, customer, name, before, after, reason, seq,
+        happened_ms
+      FROM change WHERE at_ms = ? AND stream = ?
+      """
+    ).bind(1, time).bind(2, stream).first { row in
+      func answer(_ text: String) -> CustomerEntitlement.Answer {
+        CustomerEntitlement.Answer(try? JSONDocument(parsing: Array(text.utf8)).root)
+      }
+      return CustomerChange(
+        CustomerEntitlement.Customer(row), row.text(4), before: answer(row.text(5)),
+        after: answer(row.text(6)),
+        CustomerCause(
+          CustomerCause.Reason(rawValue: row.text(7)) ?? .event, seq: row.optionalInt(8),
+          at: row.int(9), stream: stream))
+    }
+  }
+
+  // MARK: Writing
+
+  /// What is written in one SQL transaction.
+  public struct Batch: Sendable {
+    public var entitlements: [CustomerEntitlement] = []
+    /// In order of the moments at which they are told.
+    public var changes: [(at: Int64, change: CustomerChange)] = []
+    /// Scans that begin, or get on.
+    public var scans: [Scan] = []
+    /// Scans that ended.
+    public var ended: [Scan] = []
+    /// Macs of accounts that were erased.
+    public var forgotten: [[UInt8]] = []
+    public var progress: Progress
+    /// Changes that were told before this moment are not needed any more.
+    public var forgetBefore: Int64?
+
+    public init(_ progress: Progress) { self.progress = progress }
+
+    /// Whether it says nothing but how far the journal was followed.
+    public var isEmpty: Bool {
+      entitlements.isEmpty && changes.isEmpty && scans.isEmpty && ended.isEmpty
+        && forgotten.isEmpty && forgetBefore == nil
+    }
+  }
+
+  /// - Throws: what SQLite reports; nothing is written then.
+  public func commit(_ batch: Batch) throws(LedgerError) {
+    try connection.atomically { () throws(LedgerError) in
+      for mac in batch.forgotten { try forget(mac) }
+      for entitlement in batch.entitlements { try put(entitlement) }
+      for (at, change) in batch.changes { try put(change, at) }
+      for scan in batch.scans { try put(scan) }
+      for scan in batch.ended {
+        try connection.statement("DELETE FROM scan WHERE environment = ? AND bundle_id = ?")
+          .bind(1, scan.environment.rawValue).bind(2, scan.bundleId).run()
+      }
+      if let time = batch.forgetBefore {
+        try connection.statement("DELETE FROM change WHERE at_ms < ?").bind(1, time).run()
+      }
+      try connection.execute("DELETE FROM progress")
+      try connection.statement(
+        "INSERT INTO progress (seq, hash, basis, told_ms) VALUES (?, ?, ?, ?)"
+      ).bind(1, batch.progress.seq).bind(2, batch.progress.hash).bind(3, batch.progress.basis)
+        .bind(4, batch.progress.toldAt).run()
+    }
+    if connection.walPages >= SinkStore.checkpointPages { try connection.checkpointPassive() }
+  }
+
+  private func put(_ entitlement: CustomerEntitlement) throws(LedgerError) {
+    let answer = entitlement.answer
+    try connection.statement(
+      """
+      INSERT OR REPLACE INTO entitlement
+        (environment, bundle_id, customer_by, customer, name, active, basis, since_ms,
+         expires_at_ms, product_id, original_transaction_id, next_ms)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """
+    ).bind(entitlement.customer).bind(5, entitlement.name).bind(6, answer.isActive ? 1 : 0)
+      .bind(7, answer.basis).bind(8, entitlement.since).bind(9, answer.expiresAt)
+      .bind(10, answer.productId).bind(11, entitlement.originalTransactionId)
+      .bind(12, entitlement.next).run()
+  }
+
+  private func put(_ change: CustomerChange, _ at: Int64) throws(LedgerError) {
+    func text(_ answer: CustomerEntitlement.Answer) -> String {
+      CustomerEntitlement.Answer.object.json(answer).text
+    }
+    try connection.statement(
+      """
+      INSERT INTO change
+        (environment, bundle_id, customer_by, customer, name, before, after, reason, seq,
+         happened_ms, at_ms, stream)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """
+    ).bind(change.customer).bind(5, change.name).bind(6, text(change.before))
+      .bind(7, text(change.after)).bind(8, change.cause.reason.rawValue).bind(9, change.cause.seq)
+      .bind(10, change.cause.at).bind(11, at).bind(12, change.cause.stream).run()
+  }
+
+  private func put(_ scan: Scan) throws(LedgerError) {
+    try connection.statement(
+      """
+      INSERT OR REPLACE INTO scan (environment, bundle_id, reason, seq, at_ms, last)
+      VALUES (?, ?, ?, ?, ?, ?)
+      """
+    ).bind(1, scan.environment.rawValue).bind(2, scan.bundleId).bind(3, scan.reason?.rawValue)
+      .bind(4, scan.seq).bind(5, scan.at).bind(6, scan.last).run()
+  }
+
+  private func forget(_ mac: [UInt8]) throws(LedgerError) {
+    for table in ["entitlement", "change"] {
+      try connection.statement(
+        "DELETE FROM \(table) WHERE customer_by = 'account' AND customer = ?"
+      ).bind(1, mac).run()
+    }
+  }
+}
+
+extension CustomerEntitlement.Customer {
+  /// The first columns of both tables.
+  fileprivate init(_ row: Statement) {
+    self.init(
+      environment: Environment(rawValue: row.text(0)), bundleId: row.text(1), by: row.text(2),
+      id: row.bytes(3))
+  }
+}
+
+extension Statement {
+  /// Binds the first four parameters.
+  fileprivate func bind(_ customer: CustomerEntitlement.Customer) -> Statement {
+    bind(1, customer.environment.rawValue).bind(2, customer.bundleId).bind(3, customer.by)
+      .bind(4, customer.id)
+  }
+}

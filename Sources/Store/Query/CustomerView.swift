@@ -1,0 +1,32 @@
+/// The view of `customers.sqlite`.
+extension SQLView {
+  static let customerEntitlement = SQLView(
+    name: "customer_entitlement_v1",
+    meaning: "One row for each name that a customer has or had.",
+    columns: [
+      Column("environment", .text, "Production or Sandbox."),
+      Column("bundle_id", .text, "The bundle id of the app."),
+      Column(
+        "customer_by", .text,
+        "What customer_id is: account, where a user of yours claimed the purchase; else "
+          + "app_account_token; else original_transaction_id. app_transaction_id of grants alone."),
+      Column("customer_id", .text, "The customer."),
+      Column("name", .text, "The entitlement, as the mapping of products names it."),
+      Column("active", .integer, "1 if the customer may use it, else 0."),
+      Column("basis", .text, "Why, as in GET /v1/customers; null if it is not active."),
+      Column("since_ms", .integer, "Since when it is active, or is not, as far as was followed."),
+      Column("expires_at_ms", .integer, "When it ends, as far as is known; null if it does not."),
+      Column("product_id", .text, "The product that gives it; null if it was granted."),
+      Column("original_transaction_id", .text, "The row with that product."),
+    ], schema: temporarySchema)
+
+  static let customerEntitlementSQL = """
+    CREATE TEMP VIEW customer_entitlement_v1 AS
+    SELECT e.environment, e.bundle_id, e.customer_by,
+      coalesce(a.name, CAST(e.customer AS TEXT)) AS customer_id, e.name, e.active, e.basis,
+      e.since_ms, e.expires_at_ms, e.product_id, e.original_transaction_id
+    FROM \(customersSchema).entitlement e
+      LEFT JOIN \(journalSchema).account a ON e.customer_by = 'account' AND a.mac = e.customer
+    WHERE e.customer_by <> 'account' OR a.name IS NOT NULL
+    """
+}
