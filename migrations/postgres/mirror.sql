@@ -2,8 +2,8 @@
 -- Run as the owner of the schema, once, and again where a newer program has more columns: what is
 -- there stays. The daemon's role only writes. Times are milliseconds since 1970 UTC. Rows of another
 -- generation than the one in "mirror" are being filled or are old: the views and functions leave
--- them out. Public are entitlement_v1, entitlement_span_v1, account_v1, event_v1 and
--- entitlement_as_of; columns may join at their end.
+-- them out. Public are entitlement_v1, entitlement_span_v1, account_v1, event_v1,
+-- customer_entitlement_v1 and entitlement_as_of; columns may join at their end.
 
 CREATE SCHEMA IF NOT EXISTS {schema};
 
@@ -62,6 +62,24 @@ CREATE TABLE IF NOT EXISTS {schema}.event (
 );
 CREATE INDEX IF NOT EXISTS event_customer ON {schema}.event (original_transaction_id);
 
+-- What customers have by name. An account that is erased leaves.
+CREATE TABLE IF NOT EXISTS {schema}.customer_entitlement (
+  environment text NOT NULL,
+  bundle_id text NOT NULL,
+  customer_by text NOT NULL,
+  customer_id text NOT NULL,
+  name text NOT NULL,
+  active boolean NOT NULL,
+  basis text,
+  since_ms bigint NOT NULL,
+  expires_at_ms bigint,
+  product_id text,
+  original_transaction_id text,
+  PRIMARY KEY (customer_id, customer_by, name, bundle_id, environment)
+);
+ALTER TABLE {schema}.mirror ADD COLUMN IF NOT EXISTS customers_file bytea;
+ALTER TABLE {schema}.mirror ADD COLUMN IF NOT EXISTS customers_revision bigint;
+
 {later_columns}
 CREATE OR REPLACE VIEW {schema}.entitlement_v1 AS
 {query now()};
@@ -90,6 +108,11 @@ CREATE OR REPLACE VIEW {schema}.event_v1 AS
 SELECT v.seq, v.notification_uuid, v.source, v.environment, v.bundle_id, v.notification_type,
   v.subtype, v.original_transaction_id, v.signed_date_ms, v.received_at_ms
 FROM {schema}.mirror m JOIN {schema}.event v ON v.generation = m.generation;
+
+CREATE OR REPLACE VIEW {schema}.customer_entitlement_v1 AS
+SELECT environment, bundle_id, customer_by, customer_id, name, active, basis, since_ms,
+  expires_at_ms, product_id, original_transaction_id
+FROM {schema}.customer_entitlement;
 
 INSERT INTO {schema}.mirror (layout, generation) VALUES ({layout}, 0)
 ON CONFLICT (is_only) DO UPDATE SET layout = EXCLUDED.layout;

@@ -82,6 +82,17 @@ final class CustomerFollower: Sendable {
   /// No change will be told at this moment or before that is not stored; milliseconds since 1970.
   var through: Int64 { state.withLock { $0.through } }
 
+  /// As of `CustomerStore`; nil while nothing is followed.
+  ///
+  /// - Throws: what SQLite reports.
+  func entitlements(
+    since place: CustomerStore.Place, limit: Int
+  ) throws(LedgerError) -> (found: [CustomerEntitlement], place: CustomerStore.Place)? {
+    try state.withLock { state throws(LedgerError) in
+      try state.store?.entitlements(since: place, limit: limit)
+    }
+  }
+
   func publish(through time: Int64) { state.withLock { $0.through = max($0.through, time) } }
 
   /// The moment through which every sink of this daemon was told; `Int64.max` if it has none.

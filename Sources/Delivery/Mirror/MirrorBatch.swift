@@ -77,6 +77,25 @@ struct MirrorBatch {
     ])
   }
 
+  static let customerColumns = """
+    environment, bundle_id, customer_by, customer_id, name, active, basis, since_ms, expires_at_ms,
+    product_id, original_transaction_id
+    """
+
+  /// In the order of `customerColumns`.
+  static func values(
+    of entitlement: CustomerEntitlement, _ customer: CustomerKey
+  ) -> [PostgresValue] {
+    let (answer, app) = (entitlement.answer, entitlement.customer)
+    return [
+      .text(app.environment.rawValue), PostgresText.value(app.bundleId),
+      .text(customer.kind.rawValue), PostgresText.value(customer.id),
+      PostgresText.value(entitlement.name), .boolean(answer.isActive), .text(answer.basis),
+      .integer(entitlement.since), .integer(answer.expiresAt),
+      PostgresText.value(answer.productId), PostgresText.value(entitlement.originalTransactionId),
+    ]
+  }
+
   private static func values(_ fields: [RowField], _ answer: RowAnswer) -> [PostgresValue] {
     fields.map { field in
       switch field.value(answer) {

@@ -5,7 +5,9 @@ import Migrations
 public enum MirrorSchema {
   /// What the tables are like that this program makes. Into those of an older layout it writes what
   /// they have.
-  static let layout = RowField.all.map(\.mirrorLayout).max() ?? 1
+  static let layout = max(customers, RowField.all.map(\.mirrorLayout).max() ?? 1)
+  /// The first layout that has what customers have by name.
+  static let customers: Int64 = 3
 
   /// The SQL for the owner of the schema to run.
   ///

@@ -8,6 +8,7 @@ import Synchronization
 /// holds up nothing else.
 final class MirrorService: Sendable {
   private let ledger: Ledger
+  private let customers: CustomerFollower
   private let state = Mutex(State())
 
   private struct State {
@@ -15,8 +16,8 @@ final class MirrorService: Sendable {
     var isStopped = false
   }
 
-  init(_ ledger: Ledger) {
-    self.ledger = ledger
+  init(_ ledger: Ledger, _ customers: CustomerFollower) {
+    (self.ledger, self.customers) = (ledger, customers)
     ledger.onCommit { [weak self] in self?.wake() }
   }
 
@@ -60,8 +61,8 @@ final class MirrorService: Sendable {
 
   private func start(_ running: RunningMirror, _ state: inout State) {
     do throws(LedgerError) {
-      try running.thread.start { [ledger] in
-        MirrorWorker(running, ledger).run()
+      try running.thread.start { [ledger, customers] in
+        MirrorWorker(running, ledger, customers).run()
       }
       state.running[running.mirror.name] = running
     } catch {

@@ -1,6 +1,8 @@
 import AppStore
 import Clients
 import Platform
+import Queries
+import Store
 
 /// The statements of a mirror. Every table has rows of several generations, of which `mirror` names
 /// the one that counts: a new fill is beside the old one until one statement switches.
@@ -140,22 +142,83 @@ struct MirrorTables {
     }
   }
 
+  // MARK: Customers
+
+  /// How far what customers have by name is written.
+  func customers() throws(LedgerError) -> CustomerStore.Place {
+    let rows = try run("SELECT customers_file, customers_revision FROM \(schema).mirror")
+    return CustomerStore.Place(file: rows.bytes(0, 0) ?? [], revision: rows.integer(0, 1) ?? 0)
+  }
+
+  func removeCustomers() throws(LedgerError) {
+    _ = try run("DELETE FROM \(schema).customer_entitlement", within: Self.whole)
+  }
+
+  func replace(
+    customers rows: [(entitlement: CustomerEntitlement, of: CustomerKey)],
+    to place: CustomerStore.Place
+  ) throws(LedgerError) {
+    func texts(_ text: ((entitlement: CustomerEntitlement, of: CustomerKey)) -> String)
+      -> PostgresValue
+    {
+      .texts(rows.map { PostgresText.of(text($0)) })
+    }
+    _ = try run(
+      """
+      DELETE FROM \(schema).customer_entitlement t
+      USING unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+        AS k (env, bundle, kind, id, name)
+      WHERE t.customer_id = k.id AND t.customer_by = k.kind AND t.name = k.name
+        AND t.bundle_id = k.bundle AND t.environment = k.env
+      """,
+      [
+        texts { $0.entitlement.customer.environment.rawValue },
+        texts { $0.entitlement.customer.bundleId }, texts { $0.of.kind.rawValue },
+        texts { $0.of.id }, texts { $0.entitlement.name },
+      ])
+    do throws(PostgresError) {
+      try connection.copy(
+        in: "COPY \(schema).customer_entitlement (\(MirrorBatch.customerColumns)) FROM STDIN "
+          + "(FORMAT binary)", rows.map { MirrorBatch.values(of: $0.entitlement, $0.of) },
+        by: Deadline(milliseconds: Self.usual))
+    } catch {
+      throw .postgres(error)
+    }
+    _ = try run(
+      "UPDATE \(schema).mirror SET customers_file = $1, customers_revision = $2",
+      [.bytes(place.file), .integer(place.revision)])
+  }
+
   // MARK: Accounts
 
   /// Names after one, in order.
   func accounts(
-    after name: String, _ generation: Int64, limit: Int64
+    after name: String, _ state: State, limit: Int64
   ) throws(LedgerError) -> [String] {
+    let named =
+      state.layout < MirrorSchema.customers
+      ? ""
+      : """
+      UNION SELECT customer_id COLLATE "C" FROM \(schema).customer_entitlement
+        WHERE customer_by = 'account' AND customer_id COLLATE "C" > $2
+      """
     let rows = try run(
       """
       SELECT DISTINCT account COLLATE "C" AS name FROM \(schema).account
-      WHERE generation = $1 AND account COLLATE "C" > $2 ORDER BY name LIMIT $3
-      """, [.integer(generation), .text(name), .integer(limit)])
+        WHERE generation = $1 AND account COLLATE "C" > $2
+      \(named) ORDER BY name LIMIT $3
+      """, [.integer(state.generation), .text(name), .integer(limit)])
     return (0..<rows.count).compactMap { rows.text($0, 0) }
   }
 
-  func remove(accounts: [String]) throws(LedgerError) {
+  func remove(accounts: [String], _ state: State) throws(LedgerError) {
     _ = try run(
       "DELETE FROM \(schema).account WHERE account = ANY ($1::text[])", [.texts(accounts)])
+    guard state.layout >= MirrorSchema.customers else { return }
+    _ = try run(
+      """
+      DELETE FROM \(schema).customer_entitlement
+      WHERE customer_by = 'account' AND customer_id = ANY ($1::text[])
+      """, [.texts(accounts)])
   }
 }

@@ -11,6 +11,7 @@ import Store
 final class MirrorWorker {
   private let running: RunningMirror
   private let ledger: Ledger
+  private let customers: CustomerFollower
   private var reader: LedgerReader?
   private var durations: [String: Int64] = [:]
   private var tables: MirrorTables?
@@ -26,8 +27,8 @@ final class MirrorWorker {
   private static let dialling: Int64 = 10_000
   private static let idle: Int64 = 1_000
 
-  init(_ running: RunningMirror, _ ledger: Ledger) {
-    (self.running, self.ledger) = (running, ledger)
+  init(_ running: RunningMirror, _ ledger: Ledger, _ customers: CustomerFollower) {
+    (self.running, self.ledger, self.customers) = (running, ledger, customers)
   }
 
   private var mirror: Configuration.Mirror { running.mirror }
@@ -83,6 +84,7 @@ final class MirrorWorker {
       guard !running.thread.isStopping else { throw .stopped }
       try move(tables, state)
     }
+    try moveCustomers(tables)
     try forgetAccounts(tables)
     running.report(.up, at: state, head: ledger.foldedHead.seq)
   }
@@ -247,6 +249,30 @@ final class MirrorWorker {
     running.report(.up, at: moved, head: head.seq, moved: events.count)
   }
 
+  /// Writes what customers have by name and changed since the last time; all of it if the file in
+  /// which it is kept is another one.
+  private func moveCustomers(_ tables: MirrorTables) throws(LedgerError) {
+    guard let state, state.layout >= MirrorSchema.customers else { return }
+    var place = try tables.customers()
+    while !running.thread.isStopping {
+      guard let next = try customers.entitlements(since: place, limit: Self.rowBatch),
+        next.place != place
+      else { return }
+      var rows: [(entitlement: CustomerEntitlement, of: CustomerKey)] = []
+      for entitlement in next.found {
+        // Nothing is written of an account that was erased since.
+        guard let customer = try reader?.key(of: entitlement.customer) else { continue }
+        rows.append((entitlement, customer))
+      }
+      let isAnother = next.place.file != place.file
+      try tables.atomically(state) { () throws(LedgerError) in
+        if isAnother { try tables.removeCustomers() }
+        try tables.replace(customers: rows, to: next.place)
+      }
+      place = next.place
+    }
+  }
+
   // MARK: Accounts
 
   /// Removes accounts that were erased: no event says so, as the journal forgets them.
@@ -256,12 +282,11 @@ final class MirrorWorker {
     let journal = try journal()
     var last = ""
     while true {
-      let names = try tables.accounts(
-        after: last, state.generation, limit: Self.accountBatch)
+      let names = try tables.accounts(after: last, state, limit: Self.accountBatch)
       guard let end = names.last else { break }
       var gone: [String] = []
       for name in names where try !journal.hasAccount(name) { gone.append(name) }
-      if !gone.isEmpty { try tables.remove(accounts: gone) }
+      if !gone.isEmpty { try tables.remove(accounts: gone, state) }
       last = end
     }
     erasures = now

@@ -29,8 +29,8 @@ public final class DeliveryService: Sendable {
     _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration
   ) {
     (self.ledger, self.version, self.configuration) = (ledger, version, configuration)
-    mirrors = MirrorService(ledger)
     customers = CustomerFollower(ledger, configuration: configuration)
+    mirrors = MirrorService(ledger, customers)
   }
 
   /// Starts the thread.

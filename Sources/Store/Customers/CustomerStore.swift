@@ -9,6 +9,10 @@ import StrictJSON
 /// power, what the rows say is compared with an older state, and told again.
 public final class CustomerStore {
   private let connection: SQLiteConnection
+  /// Names this file among those that were made of the journal.
+  private let id: [UInt8]
+  /// Of the entitlement that was written last.
+  private var revision: Int64
 
   /// Its application_id is `SUBC`.
   static func file(_ folder: DataFolder) -> BoundFile {
@@ -17,15 +21,17 @@ public final class CustomerStore {
 
   /// progress: the events through seq are looked at; basis: the rules that answered. change: to be
   /// told at at_ms, one of a stream at each millisecond. scan: apps all of whose customers are to
-  /// be looked at; last: the original transaction id that was reached.
+  /// be looked at; last: the original transaction id that was reached. revision: greater than that
+  /// of every entitlement that was written before.
   private static let tables = """
     CREATE TABLE entitlement (
       environment TEXT NOT NULL, bundle_id TEXT NOT NULL, customer_by TEXT NOT NULL,
       customer BLOB NOT NULL, name TEXT NOT NULL, active INTEGER NOT NULL, basis TEXT,
       since_ms INTEGER NOT NULL, expires_at_ms INTEGER, product_id TEXT,
-      original_transaction_id TEXT, next_ms INTEGER,
+      original_transaction_id TEXT, next_ms INTEGER, revision INTEGER NOT NULL,
       PRIMARY KEY (environment, bundle_id, customer_by, customer, name)) STRICT, WITHOUT ROWID;
     CREATE INDEX entitlement_next ON entitlement (next_ms) WHERE next_ms IS NOT NULL;
+    CREATE UNIQUE INDEX entitlement_revision ON entitlement (revision);
     CREATE TABLE change (
       at_ms INTEGER NOT NULL, stream INTEGER NOT NULL, environment TEXT NOT NULL,
       bundle_id TEXT NOT NULL, customer_by TEXT NOT NULL, customer BLOB NOT NULL,
@@ -39,7 +45,7 @@ public final class CustomerStore {
       environment TEXT NOT NULL, bundle_id TEXT NOT NULL, reason TEXT, seq INTEGER,
       at_ms INTEGER NOT NULL, last TEXT NOT NULL, PRIMARY KEY (environment, bundle_id))
       STRICT, WITHOUT ROWID;
-    """
+    """ + "\n" + SinkFile.fileTable
 
   /// Opens the file; one that cannot be used is put aside and made anew.
   ///
@@ -47,6 +53,10 @@ public final class CustomerStore {
   ///   system reports.
   public init(_ folder: DataFolder, journalId: [UInt8]) throws(LedgerError) {
     connection = try Self.file(folder).open(journalId: journalId)
+    id = try connection.statement("SELECT id FROM file").first { $0.bytes(0) } ?? []
+    revision =
+      try connection.statement("SELECT coalesce(max(revision), 0) FROM entitlement")
+      .first { $0.int(0) } ?? 0
   }
 
   public func close() { connection.close() }
@@ -129,13 +139,38 @@ public final class CustomerStore {
       FROM entitlement
       WHERE environment = ? AND bundle_id = ? AND customer_by = ? AND customer = ?
       """
-    ).bind(customer).all { row in
-      CustomerEntitlement(
-        customer, row.text(0),
-        CustomerEntitlement.Answer(
-          isActive: row.int(1) == 1, basis: row.optionalText(2), expiresAt: row.optionalInt(3),
-          productId: row.optionalText(4)),
-        since: row.int(5), originalTransactionId: row.optionalText(6), next: row.optionalInt(7))
+    ).bind(customer).all { CustomerEntitlement(customer, $0, from: 0) }
+  }
+
+  /// What was written of this file since a place in it, in its order; from the beginning if the
+  /// place is of another file.
+  ///
+  /// - Returns: the place behind it too.
+  /// - Throws: what SQLite reports.
+  public func entitlements(
+    since place: Place, limit: Int
+  ) throws(LedgerError) -> (found: [CustomerEntitlement], place: Place) {
+    var place = place.file == id ? place : Place(file: id, revision: 0)
+    let found = try connection.statement(
+      """
+      SELECT environment, bundle_id, customer_by, customer, name, active, basis, expires_at_ms,
+        product_id, since_ms, original_transaction_id, next_ms, revision
+      FROM entitlement WHERE revision > ? ORDER BY revision LIMIT ?
+      """
+    ).bind(1, place.revision).bind(2, Int64(limit)).all { row in
+      place.revision = row.int(12)
+      return CustomerEntitlement(CustomerEntitlement.Customer(row), row, from: 4)
+    }
+    return (found, place)
+  }
+
+  /// How far what was written of a file is copied.
+  public struct Place: Sendable, Equatable {
+    public let file: [UInt8]
+    public fileprivate(set) var revision: Int64
+
+    public init(file: [UInt8], revision: Int64) {
+      (self.file, self.revision) = (file, revision)
     }
   }
 
@@ -260,17 +295,18 @@ public final class CustomerStore {
 
   private func put(_ entitlement: CustomerEntitlement) throws(LedgerError) {
     let answer = entitlement.answer
+    revision += 1
     try connection.statement(
       """
       INSERT OR REPLACE INTO entitlement
         (environment, bundle_id, customer_by, customer, name, active, basis, since_ms,
-         expires_at_ms, product_id, original_transaction_id, next_ms)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         expires_at_ms, product_id, original_transaction_id, next_ms, revision)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
     ).bind(entitlement.customer).bind(5, entitlement.name).bind(6, answer.isActive ? 1 : 0)
       .bind(7, answer.basis).bind(8, entitlement.since).bind(9, answer.expiresAt)
       .bind(10, answer.productId).bind(11, entitlement.originalTransactionId)
-      .bind(12, entitlement.next).run()
+      .bind(12, entitlement.next).bind(13, revision).run()
   }
 
   private func put(_ change: CustomerChange, _ at: Int64) throws(LedgerError) {
@@ -314,6 +350,19 @@ extension CustomerEntitlement.Customer {
     self.init(
       environment: Environment(rawValue: row.text(0)), bundleId: row.text(1), by: row.text(2),
       id: row.bytes(3))
+  }
+}
+
+extension CustomerEntitlement {
+  /// The columns from the name on.
+  fileprivate init(_ customer: Customer, _ row: Statement, from first: Int32) {
+    self.init(
+      customer, row.text(first),
+      Answer(
+        isActive: row.int(first + 1) == 1, basis: row.optionalText(first + 2),
+        expiresAt: row.optionalInt(first + 3), productId: row.optionalText(first + 4)),
+      since: row.int(first + 5), originalTransactionId: row.optionalText(first + 6),
+      next: row.optionalInt(first + 7))
   }
 }
 

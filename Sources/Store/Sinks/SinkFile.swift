@@ -40,7 +40,7 @@ enum SinkFile {
     """
 
   /// Names this file among those of all daemons.
-  private static let fileTable = """
+  static let fileTable = """
     CREATE TABLE file (id BLOB NOT NULL) STRICT;
     INSERT INTO file (id) VALUES (randomblob(16));
     """

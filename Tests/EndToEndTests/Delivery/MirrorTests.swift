@@ -228,6 +228,67 @@ struct MirrorTests {
   }
 
   /// Columns join: the owner runs again what is printed, and the owner's own views stay.
+  @Test func `what customers have by name is there, and leaves with an account`() throws {
+    let world = try MirrorWorld()
+    let mapping = { (products: String) in
+      ("entitlements", JSONValue.object([("pro", .array([.string(products)]))]))
+    }
+    try world.configure([mapping("pro.*")])
+    let daemon = try world.installation.start()
+    let ends = Int64(Date().timeIntervalSince1970 * 1000) + 20 * Sample.day
+    for number in 1...3 {
+      let body = Sample.notification(number, otid: "700\(number)")
+        .setting("data.transaction.purchaseDate", .integer(ends - 30 * Sample.day))
+        .setting("data.transaction.expiresDate", .integer(ends))
+      #expect(daemon.client().post(try world.installation.sign(body))?.status == 200)
+    }
+    func rows() throws -> String {
+      try world.sql(
+        "SELECT customer_by, customer_id, active, basis FROM ledger.customer_entitlement_v1 "
+          + "ORDER BY 2")
+    }
+    func ask(_ method: String, _ path: String, _ body: String) throws {
+      let answer = daemon.client().send(
+        "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+          + "Authorization: Bearer \(Installation.token)\r\nContent-Length: "
+          + "\(body.utf8.count)\r\n\r\n", Array(body.utf8))
+      #expect(answer?.status == 200, "\(answer?.text ?? "")")
+    }
+    let id = "original_transaction_id"
+    try world.waitUntil("the rows") {
+      try rows() == (1...3).map { "\(id)|700\($0)|t|paid" }.joined(separator: "\n")
+    }
+    try ask("PUT", "/v1/accounts/user-1/transactions", "{\"originalTransactionId\":\"7001\"}")
+    try ask("POST", "/v1/customers/user-2/grants?by=account", "{\"entitlement\":\"pro\"}")
+    try world.waitUntil("the claim and the grant") {
+      try rows()
+        == """
+        \(id)|7001|f|
+        \(id)|7002|t|paid
+        \(id)|7003|t|paid
+        account|user-1|t|paid
+        account|user-2|t|granted
+        """
+    }
+    for user in ["user-1", "user-2"] {
+      let erased = try world.installation.run("erase", "--account", user, "--yes")
+      #expect(erased.code == 0, "\(erased)")
+    }
+    try world.waitUntil("the erasure") {
+      try rows() == (1...3).map { "\(id)|700\($0)|t|paid" }.joined(separator: "\n")
+    }
+    // Made anew after its loss, and copied anew.
+    _ = try daemon.stop()
+    let file = world.installation.data.appending(path: "customers.sqlite")
+    try FileManager.default.removeItem(at: file)
+    try world.sql("DELETE FROM ledger.customer_entitlement WHERE customer_id = '7001'")
+    let again = try world.installation.start()
+    try world.waitUntil("the same rows") {
+      try rows() == (1...3).map { "\(id)|700\($0)|t|paid" }.joined(separator: "\n")
+    }
+    _ = try again.stop()
+  }
+
   @Test func `tables without later columns are filled, and anew when they have them`() throws {
     let world = try MirrorWorld(hasSchema: false)
     let older = Bundle.module.bundleURL.appending(path: "Fixtures/mirror-1.sql")
