@@ -120,8 +120,9 @@ simulation: deps ## Simulates 10,000 histories of one daemon and of two, with in
 	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_COUNTS=simulations=$(SIMULATIONS),sharedSimulations=$(SIMULATIONS) \
 	  $(TEST) --filter SimulationTests
 
-statements: deps ## Plays 20,000 histories of claims and grants
-	SUBLEDGER_COUNTS=statements=$(HISTORIES) $(TEST) --filter '^LedgerTests\.StatementTests'
+statements: deps ## Plays 20,000 histories of claims and grants, and of what customers have by name
+	SUBLEDGER_COUNTS=statements=$(HISTORIES) $(TEST) \
+	  --filter '^LedgerTests\.StatementTests' --filter '^DeliveryTests\.CustomerHistoryTests'
 
 sinks: deps ## Plays 20,000 histories of a sink with failures, crashes and a stepped clock
 	SUBLEDGER_COUNTS=sinks=$(HISTORIES) $(TEST) --filter '^DeliveryTests\.SinkHistoryTests'

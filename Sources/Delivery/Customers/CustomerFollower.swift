@@ -13,7 +13,8 @@ import Synchronization
 /// Each daemon of a shared journal has its own.
 final class CustomerFollower: Sendable {
   let ledger: Ledger
-  let configuration: @Sendable () -> Configuration
+  /// Whether a sink wants to know what changes.
+  let isTelling: @Sendable () -> Bool
   let thread = ServiceThread("customers", .background)
   private let state = Mutex(State())
 
@@ -24,8 +25,8 @@ final class CustomerFollower: Sendable {
     var told: Int64 = .max
   }
 
-  init(_ ledger: Ledger, configuration: @escaping @Sendable () -> Configuration) {
-    (self.ledger, self.configuration) = (ledger, configuration)
+  init(_ ledger: Ledger, isTelling: @escaping @Sendable () -> Bool) {
+    (self.ledger, self.isTelling) = (ledger, isTelling)
   }
 
   /// - Throws: `LedgerError` if the thread cannot be started.

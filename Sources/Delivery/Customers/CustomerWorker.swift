@@ -57,7 +57,7 @@ final class CustomerWorker {
     follower.close()
   }
 
-  private init(_ follower: CustomerFollower) throws(LedgerError) {
+  init(_ follower: CustomerFollower) throws(LedgerError) {
     (self.follower, ledger, durations) = (follower, follower.ledger, follower.ledger.durations)
     reader = try LedgerReader(ledger, durations: durations, reusesSnapshot: true)
   }
@@ -102,7 +102,7 @@ final class CustomerWorker {
   }
 
   /// - Returns: whether there is more to do at once.
-  private func turn() throws(LedgerError) -> Bool {
+  func turn() throws(LedgerError) -> Bool {
     let now = Clock.now()
     apps = Set(try reader.mappingsInForce().keys)
     guard !apps.isEmpty else {
@@ -267,18 +267,13 @@ final class CustomerWorker {
       guard after != before, before != nil || !isEmpty else { continue }
       batch.entitlements.append(after)
       let told = before?.answer ?? .inactive
-      guard look.isTold, isTelling, after.answer != told else { continue }
+      guard look.isTold, follower.isTelling(), after.answer != told else { continue }
       var cause = look.cause
       if cause.stream == 0, let id = after.originalTransactionId ?? before?.originalTransactionId {
         cause.stream = try reader.journal.streamId(of: subject.app.stream(id)) ?? 0
       }
       batch.changes.append((0, CustomerChange(after, before: told, cause)))
     }
-  }
-
-  /// Whether a sink wants to know what changes.
-  private var isTelling: Bool {
-    follower.configuration().sinks.contains { MessageFilter($0).wantsCustomers }
   }
 
   /// Gives every change its moment: after everything that was told or received, and of one stream

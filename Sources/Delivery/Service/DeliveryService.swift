@@ -29,7 +29,9 @@ public final class DeliveryService: Sendable {
     _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration
   ) {
     (self.ledger, self.version, self.configuration) = (ledger, version, configuration)
-    customers = CustomerFollower(ledger, configuration: configuration)
+    customers = CustomerFollower(ledger) {
+      configuration().sinks.contains { MessageFilter($0).wantsCustomers }
+    }
     mirrors = MirrorService(ledger, customers)
   }
 

@@ -40,7 +40,7 @@ public enum TestCount: String, Sendable {
   case simulations, sharedSimulations
   /// Histories of one sink.
   case sinks
-  /// Histories of claims and grants.
+  /// Histories of claims and grants, and of what customers have by name.
   case statements
   /// Notifications that are posted many times at once.
   case storm
