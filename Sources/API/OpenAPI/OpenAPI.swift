@@ -191,7 +191,7 @@ enum OpenAPI {
     .object([
       ("name", .string(parameter.name)),
       ("in", .string(parameter.isInPath ? "path" : "query")),
-      ("required", .boolean(parameter.isInPath)), ("description", .string(parameter.meaning)),
+      ("required", .boolean(parameter.isRequired)), ("description", .string(parameter.meaning)),
       ("schema", parameter.schema.json),
     ])
   }

@@ -41,12 +41,15 @@ struct Parameter: Sendable {
   let name: String
   let kind: Kind
   let meaning: String
+  private let isNeeded: Bool
 
-  init(_ name: String, _ kind: Kind, _ meaning: String) {
-    self.name = name
-    self.kind = kind
-    self.meaning = meaning
+  init(_ name: String, _ kind: Kind, _ meaning: String, isRequired: Bool = false) {
+    (self.name, self.kind, self.meaning) = (name, kind, meaning)
+    isNeeded = isRequired
   }
+
+  /// Whether a request without it is refused; of a body the members say so.
+  var isRequired: Bool { isNeeded || isInPath }
 
   var isInPath: Bool {
     switch kind {

@@ -7,8 +7,8 @@ import StrictJSON
 package struct QueryString {
   private let values: [String: String]
 
-  /// - Throws: `ParameterFault` if a name is unknown or occurs twice, or if a value cannot be
-  ///   decoded or is not valid for its parameter.
+  /// - Throws: `ParameterFault` if a name is unknown, occurs twice or is missing, or if a value
+  ///   cannot be decoded or is not valid for its parameter.
   init(_ query: String?, of route: Route) throws(ParameterFault) {
     let parameters = route.queryParameters
     values = try Self.values(query) { name, value in
@@ -16,6 +16,9 @@ package struct QueryString {
         return ParameterFault(.unknown, nil, expected: .oneOf(parameters.map(\.name)))
       }
       return value.map(parameter.accepts) ?? false ? nil : ParameterFault(.invalid, parameter)
+    }
+    for parameter in parameters where parameter.isRequired && values[parameter.name] == nil {
+      throw ParameterFault(.missing, parameter)
     }
   }
 

@@ -134,7 +134,7 @@ extension Route {
       .search, "GET", "/v1/search", .token(.read),
       "Finds the purchases that an id of Apple's belongs to: an original transaction id, a "
         + "transaction id or a notification's UUID.",
-      [Parameter("id", .text, "The id, in any of these forms.")],
+      [Parameter("id", .text, "The id, in any of these forms.", isRequired: true)],
       [
         answer("The purchases; none if the id is in none.", "FoundPurchaseList"), refused,
         unauthorized, notAllowed, unavailable,

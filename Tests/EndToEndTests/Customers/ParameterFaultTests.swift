@@ -36,6 +36,7 @@ import Testing
       ("/v1/quarantine?after=x", "after", "invalid"),
       ("\(customer)?by=user", "by", "invalid"), ("/v1/customers/42", "id", "invalid"),
       ("\(row)?as_of=1&as_of=1", "as_of", "repeated"),
+      ("/v1/search", "id", "missing"), ("/v1/search?id=", "id", "invalid"),
       ("/v1/entitlements?limit=1&limit=1", "limit", "repeated"),
       ("\(row)?limit=1", nil, "unknown"), ("\(row)?As_of=1", nil, "unknown"),
       ("\(customer)?raw=true", nil, "unknown"), ("/v1/rebuild?x=1", nil, "unknown"),
