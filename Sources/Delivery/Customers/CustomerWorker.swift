@@ -27,7 +27,7 @@ final class CustomerWorker {
   private var prunedAt: Int64 = 0
 
   /// Events, moments, accounts and purchases that are looked at in one turn.
-  private static let (eventLimit, dueLimit, accountLimit, scanLimit) = (200, 200, 1_000, 100)
+  private static let (eventLimit, dueLimit, accountLimit, scanLimit) = (200, 200, 1_000, 200)
   /// Milliseconds from one turn to the next, until it is tried again, and between two looks at what
   /// nothing signals.
   private static let (gathering, retry, idle): (Int64, Int64, Int64) = (50, 1_000, 1_000)
@@ -43,9 +43,9 @@ final class CustomerWorker {
       thread.wakeup.clear()
       do throws(LedgerError) {
         if worker?.durations != follower.ledger.durations { worker = try CustomerWorker(follower) }
-        let hasMore = try worker?.turn() ?? false
+        guard try worker?.turn() != true else { continue }
         thread.cancellation.wait(milliseconds: Self.gathering)
-        if !hasMore { thread.wait(milliseconds: Self.idle) }
+        thread.wait(milliseconds: Self.idle)
       } catch {
         worker = nil
         if ![.notReady, .ambiguous].contains(error.code) {
@@ -118,7 +118,7 @@ final class CustomerWorker {
     var work = Work(try begin(stored, at: now))
     let hasMore = [
       try addEvents(&work), try addDue(&work, at: now), try addErased(&work, at: now),
-      try addScanned(&work),
+      try addScanned(&work, at: now),
     ].contains(true)
     for (subject, look) in work.looks { try perform(look, at: subject, &work.batch, now) }
     try commit(work.batch, at: now)
@@ -229,14 +229,16 @@ final class CustomerWorker {
     return !macs.isEmpty
   }
 
-  private func addScanned(_ work: inout Work) throws(LedgerError) -> Bool {
+  private func addScanned(_ work: inout Work, at now: Int64) throws(LedgerError) -> Bool {
     let stored = try follower.store { store throws(LedgerError) in try store.scan() }
     // One that begins anew goes on in the next turn.
     guard var scan = stored, work.batch.scans.isEmpty else { return !work.batch.scans.isEmpty }
     let look = Look(
       cause: CustomerCause(scan.reason ?? .mapping, seq: scan.seq, at: scan.at),
       isTold: scan.reason != nil)
-    if let page = try reader.customers(of: scan.app, after: scan.last, limit: Self.scanLimit) {
+    let page = try reader.customers(
+      of: scan.app, after: scan.last, limit: Self.scanLimit, at: now)
+    if let page {
       work.add(page.found, of: scan.app, look)
       scan.last = page.last
       work.batch.scans.append(scan)

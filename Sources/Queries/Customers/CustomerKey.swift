@@ -147,12 +147,31 @@ extension LedgerReader {
   ///
   /// - Throws: as `concerned`.
   public func customers(
-    of app: StreamKey, after id: String, limit: Int
+    of app: StreamKey, after id: String, limit: Int, at now: Int64
   ) throws(LedgerError) -> (found: Set<CustomerKey>, last: String)? {
     let ids = try projection().originalTransactionIds(of: app, after: id, limit: limit)
     guard let last = ids.last else { return nil }
     var found: Set<CustomerKey> = []
-    for id in ids { found.formUnion(try concerned(by: app.stream(id)).owners) }
+    for id in ids { found.formUnion(try owners(of: app.stream(id), at: now)) }
     return (found, last)
+  }
+
+  /// Whose a stream is at a time, or will be.
+  ///
+  /// - Throws: `LedgerError.notReady` while no projection can be read; what SQLite reports.
+  func owners(of key: StreamKey, at now: Int64) throws(LedgerError) -> [CustomerKey] {
+    let accounts = mayHaveStatements ? try journal.accounts(of: key) : []
+    guard accounts.isEmpty else { return accounts.map { CustomerKey(.account, $0) } }
+    let projection = try projection()
+    let found = rows { () throws(LedgerError) in
+      try beginSnapshot()
+      return try projection.rows(withOriginalTransactionId: key.originalTransactionId, .since(now))
+    }
+    guard let found else { throw .notReady(state) }
+    let row = found.first { $0.key == key }?.row
+    let tokens = Set((row?.purchases ?? []).compactMap { $0.appAccountToken?.lowercased() })
+    return tokens.isEmpty
+      ? [CustomerKey(.originalTransactionId, key.originalTransactionId)]
+      : tokens.map { CustomerKey(.appAccountToken, $0) }
   }
 }

@@ -121,7 +121,7 @@ extension LedgerReader {
       last = end
       for key in ids.map(app.stream) {
         guard shouldContinue() else { return false }
-        for customer in try owners(of: key, question) {
+        for customer in try owners(of: key, at: now) {
           let found = try standing(customer, of: app, catalog, question)
           // A customer with several purchases is met at each of them.
           if found.first == key { try body(customer, found) }
@@ -137,20 +137,6 @@ extension LedgerReader {
   }
 
   private static let batchSize = 500
-
-  private func owners(
-    of key: StreamKey, _ question: Question
-  ) throws(LedgerError) -> [CustomerKey] {
-    let accounts = mayHaveStatements ? try journal.accounts(of: key) : []
-    guard accounts.isEmpty else { return accounts.map { CustomerKey(.account, $0) } }
-    let row = try entitlement(
-      key.originalTransactionId, environment: key.environment, bundleId: key.bundleId, question)
-    let token = row?.entitlement.purchase?.appAccountToken
-    return [
-      token.map { CustomerKey(.appAccountToken, $0.lowercased()) }
-        ?? CustomerKey(.originalTransactionId, key.originalTransactionId)
-    ]
-  }
 }
 
 extension MappingComparison.Difference {
