@@ -21,6 +21,7 @@ import Testing
       for _ in 0..<120 { try world.step() }
       try world.checkPast()
       try world.checkPresent()
+      try world.checkToldAgain()
     }
   }
 }
@@ -299,6 +300,26 @@ private final class CustomerWorld {
     for (key, isActive) in table where isActive {
       #expect(known.contains { key.hasPrefix($0 + " ") }, "seed \(seed): \(key)")
     }
+  }
+
+  /// What another daemon may not have told is told again, in its order and behind all else.
+  func checkToldAgain() throws {
+    func changes(after time: Int64) throws -> [(at: Int64, change: CustomerChange?)] {
+      try follower.changes(after: time, through: .max, limit: .max).map { at, stream, _ in
+        let change = try follower.store { store throws(LedgerError) in
+          try store.change(at: at, of: stream)
+        }
+        return (at, change)
+      }
+    }
+    let all = try changes(after: 0)
+    let last = try #require(all.last).at
+    let middle = all[all.count / 2].at
+    follower.tellAgain(after: middle)
+    try look()
+    let again = try changes(after: last)
+    #expect(again.map(\.change) == all.filter { $0.at > middle }.map(\.change), "seed \(seed)")
+    #expect(try changes(after: 0).count == all.count, "seed \(seed)")
   }
 
   private struct Customer: Hashable {

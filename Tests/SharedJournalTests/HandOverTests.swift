@@ -40,7 +40,8 @@ import Testing
   }
 
   /// The daemon that has the sink, once it has.
-  private func holder() throws -> Int {
+  private func holder(in group: DaemonGroup? = nil) throws -> Int {
+    let group = group ?? self.group
     var holder: Int?
     try TemporaryPostgres.wait(60, "the sink") {
       holder = group.daemons.firstIndex { daemon in
@@ -116,6 +117,45 @@ import Testing
     #expect(try other.run("sink", "resume", "backend", "--from", "start").code == 0)
     try TemporaryPostgres.wait(60, "all again") { messages.count == 40 }
     try group.start(second)
+    try group.settle()
+    try group.expectNothingLostOrTwice()
+  }
+
+  @Test func `the next daemon goes on telling what customers have by name`() throws {
+    let receiver = try ScriptedServer { _ in [.response(204, "")] }
+    let shared = try SharedInstallations()
+    let mapping = ("entitlements", JSONValue.object([("pro", .array([.string("pro.*")]))]))
+    try Self.configure(shared.installations, receiver, Self.settings(shared) + [mapping])
+    let group = try DaemonGroup(shared)
+    let ends = Int64(Date().timeIntervalSince1970 * 1000) + 20 * Sample.day
+    let bodies = try (1...40).map { number in
+      let body = Sample.notification(number, otid: "\(7000 + number)")
+        .setting("data.transaction.purchaseDate", .integer(ends - 30 * Sample.day))
+        .setting("data.transaction.expiresDate", .integer(ends))
+      return (uuid: Sample.uuid(number), body: try shared.installations[0].sign(body))
+    }
+    /// Who has `pro`, by the last message about each.
+    func having() -> Set<String> {
+      var having: Set<String> = []
+      for request in receiver.requests {
+        guard let message = try? JSONDocument(parsing: request.body).root,
+          message["type"]?.string == "customer.entitlement_changed",
+          let id = message["data"]?["customer"]?["id"]?.string
+        else { continue }
+        let isActive = message["data"]?["after"]?["active"]?.boolean == true
+        if isActive { having.insert(id) } else { having.remove(id) }
+      }
+      return having
+    }
+    let first = try holder(in: group)
+    group.traffic.send(Array(bodies[..<20]), connections: 4)
+    try TemporaryPostgres.wait(60, "the first") { having().count == 20 }
+    // Of some of these the one that stops may have told, of others not.
+    group.traffic.send(Array(bodies[20...]), connections: 4)
+    _ = try group.stop(first)
+    #expect(try holder(in: group) != first)
+    try TemporaryPostgres.wait(60, "all, not \(having().count)") { having().count == 40 }
+    try group.start(first)
     try group.settle()
     try group.expectNothingLostOrTwice()
   }

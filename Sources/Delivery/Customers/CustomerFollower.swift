@@ -23,6 +23,9 @@ final class CustomerFollower: Sendable {
     var store: CustomerStore?
     var through: Int64 = 0
     var told: Int64 = .max
+    var looked: Int64 = 0
+    /// What was to be told after this moment is told again.
+    var again: Int64?
   }
 
   init(_ ledger: Ledger, isTelling: @escaping @Sendable () -> Bool) {
@@ -94,7 +97,29 @@ final class CustomerFollower: Sendable {
     }
   }
 
-  func publish(through time: Int64) { state.withLock { $0.through = max($0.through, time) } }
+  /// - Parameter looked: the moment until which everything that happened was looked at.
+  func publish(through time: Int64, looked: Int64) {
+    state.withLock { state in
+      (state.through, state.looked) = (max(state.through, time), looked)
+    }
+  }
+
+  /// What happened until this moment was looked at; what happened later may have been.
+  var looked: Int64 { state.withLock { $0.looked } }
+
+  /// Tells again what was to be told after a moment: another daemon sent until then, and may have
+  /// found it at another time. Receivers know by its id what they have.
+  func tellAgain(after time: Int64) {
+    state.withLock { $0.again = min($0.again ?? .max, time) }
+    thread.wake()
+  }
+
+  /// What `tellAgain` asked for and is not done.
+  var again: Int64? { state.withLock { $0.again } }
+
+  func endAgain(_ time: Int64) {
+    state.withLock { state in if state.again == time { state.again = nil } }
+  }
 
   /// The moment through which every sink of this daemon was told; `Int64.max` if it has none.
   var told: Int64 {

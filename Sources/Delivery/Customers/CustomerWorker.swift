@@ -47,7 +47,8 @@ final class CustomerWorker {
         thread.cancellation.wait(milliseconds: Self.gathering)
         thread.wait(milliseconds: Self.idle)
       } catch {
-        worker = nil
+        // A file that cannot be used is made anew.
+        if error.isDamage { worker = nil }
         if ![.notReady, .ambiguous].contains(error.code) {
           StoreErrors.record(.customers, "customers_not_followed", error)
         }
@@ -106,7 +107,7 @@ final class CustomerWorker {
     let now = Clock.now()
     apps = Set(try reader.mappingsInForce().keys)
     guard !apps.isEmpty else {
-      follower.publish(through: now)
+      follower.publish(through: now, looked: now)
       return false
     }
     guard reader.knowsTurns else { return false }
@@ -121,6 +122,10 @@ final class CustomerWorker {
       try addScanned(&work, at: now),
     ].contains(true)
     for (subject, look) in work.looks { try perform(look, at: subject, &work.batch, now) }
+    if abs(now - prunedAt) >= Self.pruning {
+      prunedAt = now
+      work.batch.forgetBefore = min(now - Self.keeping, follower.told)
+    }
     try commit(work.batch, at: now)
     return hasMore
   }
@@ -129,7 +134,7 @@ final class CustomerWorker {
     guard !isOpen else { return }
     try follower.open()
     // Also if the clock was set back while no daemon ran.
-    follower.publish(through: try SinkStore.lastClock(ledger.folder))
+    follower.publish(through: try SinkStore.lastClock(ledger.folder), looked: 0)
     isOpen = true
   }
 
@@ -281,27 +286,37 @@ final class CustomerWorker {
   /// Gives every change its moment: after everything that was told or received, and of one stream
   /// each its own.
   private func commit(_ batch: CustomerStore.Batch, at now: Int64) throws(LedgerError) {
-    var batch = batch
     let received = try reader.journal.receivedAt(batch.progress.seq) ?? 0
-    let first = max(now, received, batch.progress.toldAt, follower.through) + 1
-    var next: [Int64: Int64] = [:]
+    let (through, again) = (max(now, received, follower.through), follower.again)
+    let (told, scanned) = try follower.store { store throws(LedgerError) in
+      let known = try store.progress()
+      var told = max(through, known?.toldAt ?? 0)
+      if let again {
+        try store.tellAgain(after: again, behind: told)
+        told = max(told, try store.progress()?.toldAt ?? 0)
+      }
+      let written = Self.timed(batch, after: told)
+      if !written.isEmpty || known != written.progress { try store.commit(written) }
+      return (written.progress.toldAt, try store.oldestScan())
+    }
+    if let again { follower.endAgain(again) }
+    let isBehind = batch.progress.seq < ledger.foldedHead.seq
+    follower.publish(
+      through: max(now, told), looked: min(scanned ?? now, isBehind ? received : now))
+    for scan in batch.ended { log(scan) }
+  }
+
+  private static func timed(
+    _ batch: CustomerStore.Batch, after told: Int64
+  ) -> CustomerStore.Batch {
+    var (batch, next) = (batch, [Int64: Int64]())
     for index in batch.changes.indices {
       let stream = batch.changes[index].change.cause.stream
-      batch.changes[index].at = next[stream] ?? first
+      batch.changes[index].at = next[stream] ?? told + 1
       next[stream] = batch.changes[index].at + 1
     }
     if let last = next.values.max() { batch.progress.toldAt = last - 1 }
-    if abs(now - prunedAt) >= Self.pruning {
-      prunedAt = now
-      batch.forgetBefore = min(now - Self.keeping, follower.told)
-    }
-    let written = batch
-    try follower.store { store throws(LedgerError) in
-      let known = try store.progress()
-      if !written.isEmpty || known != written.progress { try store.commit(written) }
-    }
-    follower.publish(through: max(now, written.progress.toldAt))
-    for scan in written.ended { log(scan) }
+    return batch
   }
 
   private func log(_ scan: CustomerStore.Scan) {

@@ -8,7 +8,7 @@ struct DeliveryFiles {
   let store: SinkStore
   let reader: LedgerReader
   let maker: MessageMaker
-  private let customers: CustomerFollower
+  let customers: CustomerFollower
   /// What non-renewing products last, as the reader knows it.
   let durations: [String: Int64]
 

@@ -21,6 +21,9 @@ final class SinkDuty {
   /// Since when events that the last holder names are waited for, monotonic nanoseconds.
   private var waitsSince: Int64?
 
+  /// Milliseconds by which the clocks of two daemons may differ.
+  private static let skew: Int64 = 10_000
+
   init(_ ledger: Ledger) { self.ledger = ledger }
 
   /// Whether it may be acted for now.
@@ -46,7 +49,10 @@ final class SinkDuty {
     guard try left.last <= files.reader.journal.head().seq || isWholeSinceTaken() else {
       return false
     }
-    if left.file != files.store.id { try files.store.replace(left.records(since: Clock.now())) }
+    if left.file != files.store.id {
+      try files.store.replace(left.records(since: Clock.now()))
+      if let clock = left.clock { files.customers.tellAgain(after: clock - Self.skew) }
+    }
     (positions, holding, placing, waitsSince) = (left, epoch, .wanted, nil)
     return true
   }
@@ -86,6 +92,7 @@ final class SinkDuty {
   func leave(_ files: DeliveryFiles) throws(LedgerError) {
     guard ledger.copy != nil else { return }
     try positions.update(from: files.store, files.reader.journal)
+    positions.looked = files.customers.looked
     ledger.duties.save(positions.bytes, of: .sinks)
   }
 }
@@ -106,6 +113,8 @@ public struct SinkPositions: Sendable {
   /// The `sinks.sqlite` that they were read from; empty if they were not.
   private(set) var file: [UInt8] = []
   private var positions: [String: Position] = [:]
+  /// Until when it was looked at what customers have by name; nil if that is not known.
+  var looked: Int64?
 
   init() {}
 
@@ -154,6 +163,12 @@ public struct SinkPositions: Sendable {
     }
   }
 
+  /// What customers have by name was told to every sink through this moment; nil if nothing was
+  /// left.
+  var clock: Int64? {
+    positions.isEmpty ? nil : min(looked ?? 0, positions.values.map(\.clock).min() ?? 0)
+  }
+
   /// The last event that a place names; 0 without any.
   var last: Int64 { positions.values.map(\.seq).max() ?? 0 }
 
@@ -171,6 +186,7 @@ public struct SinkPositions: Sendable {
     }
     return JSONValue.object([
       ("file", .string(Hexadecimal.encode(file))), ("sinks", .object(sinks)),
+      ("looked", .optional(looked)),
     ]).bytes
   }
 
@@ -178,6 +194,7 @@ public struct SinkPositions: Sendable {
   init(parsing bytes: [UInt8]) {
     guard let root = try? JSONDocument(parsing: bytes).root else { return }
     file = root["file"]?.string.flatMap(Hexadecimal.decode) ?? []
+    looked = root["looked"]?.integer
     for member in root["sinks"]?.members ?? [] {
       guard let seq = member.value["seq"]?.integer, let clock = member.value["clock"]?.integer,
         let hash = member.value["hash"]?.string.flatMap(Hexadecimal.decode),

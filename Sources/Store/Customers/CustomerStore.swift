@@ -81,9 +81,12 @@ public final class CustomerStore {
   /// - Returns: nil if nothing was followed.
   /// - Throws: what SQLite reports.
   public func progress() throws(LedgerError) -> Progress? {
-    try connection.statement("SELECT seq, hash, basis, told_ms FROM progress").first {
-      Progress(seq: $0.int(0), hash: $0.bytes(1), basis: $0.text(2), toldAt: $0.int(3))
-    }
+    try connection.statement(
+      """
+      SELECT seq, hash, basis, max(told_ms, (SELECT coalesce(max(at_ms), 0) FROM change))
+      FROM progress
+      """
+    ).first { Progress(seq: $0.int(0), hash: $0.bytes(1), basis: $0.text(2), toldAt: $0.int(3)) }
   }
 
   /// An app all of whose customers are to be looked at.
@@ -122,6 +125,13 @@ public final class CustomerStore {
     try connection.statement(
       "SELECT environment, bundle_id, reason, seq, at_ms, last FROM scan LIMIT 1"
     ).first(Scan.init)
+  }
+
+  /// When what the oldest scan looks for happened, milliseconds since 1970; nil if there is none.
+  ///
+  /// - Throws: what SQLite reports.
+  public func oldestScan() throws(LedgerError) -> Int64? {
+    try connection.statement("SELECT min(at_ms) FROM scan").first { $0.optionalInt(0) } ?? nil
   }
 
   // MARK: Entitlements
@@ -291,6 +301,21 @@ public final class CustomerStore {
         .bind(4, batch.progress.toldAt).run()
     }
     if connection.walPages >= SinkStore.checkpointPages { try connection.checkpointPassive() }
+  }
+
+  /// Puts what was to be told after a moment behind another one, in the same order.
+  ///
+  /// - Parameter first: behind every moment at which something is to be told.
+  /// - Throws: what SQLite reports.
+  public func tellAgain(after time: Int64, behind first: Int64) throws(LedgerError) {
+    try connection.statement(
+      """
+      UPDATE change SET at_ms = ?1 + r.place FROM (
+        SELECT at_ms AS at, stream AS id, dense_rank() OVER (ORDER BY at_ms) AS place
+        FROM change WHERE at_ms > ?2) r
+      WHERE at_ms = r.at AND stream = r.id
+      """
+    ).bind(1, first).bind(2, time).run()
   }
 
   private func put(_ entitlement: CustomerEntitlement) throws(LedgerError) {

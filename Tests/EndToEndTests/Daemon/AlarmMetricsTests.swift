@@ -50,7 +50,8 @@ import Testing
       (
         "subledger_store_errors_total", "part",
         [
-          "journal", "projection", "reads", "overview", "recovery", "sinks", "mirrors", "anchors",
+          "journal", "projection", "reads", "overview", "recovery", "customers", "sinks", "mirrors",
+          "anchors",
           "shared_journal",
         ]
       ),
