@@ -23,29 +23,27 @@ struct CustomerContent: Sendable {
     return NotificationUUID(digest: digest).description
   }
 
-  static let object = JSONObject<CustomerContent>(
-    "CustomerMessageData",
-    [
-      JSONMember("customer", who) { $0.customer },
-      JSONMember("environment", .environment) { $0.change.customer.environment.rawValue },
-      JSONMember("bundle_id", .bundleId) { $0.change.customer.bundleId },
-      JSONMember("name", .text("The entitlement, as the mapping of products names it.")) {
-        $0.change.name
-      },
-      JSONMember("before", CustomerEntitlement.Answer.object) { $0.change.before },
-      JSONMember("after", CustomerEntitlement.Answer.object) { $0.change.after },
-      JSONMember(
-        "because",
-        .oneOf(
-          CustomerCause.Reason.allCases.map(\.rawValue),
-          "Why: Apple's event, the time alone, the mapping, a claim or release, a grant or its "
-            + "end, the erasure of another's claim, or other rules.")
-      ) { $0.change.cause.reason.rawValue },
-      JSONMember("seq", .integer("The event that says so; null if none does.")) {
-        $0.change.cause.seq
-      },
-      JSONMember("at", .time("When it happened.")) { $0.change.cause.at },
-    ])
+  static let object = JSONObject<CustomerContent>([
+    JSONMember("customer", who) { $0.customer },
+    JSONMember("environment", .environment) { $0.change.customer.environment.rawValue },
+    JSONMember("bundle_id", .bundleId) { $0.change.customer.bundleId },
+    JSONMember("name", .text("The entitlement, as the mapping of products names it.")) {
+      $0.change.name
+    },
+    JSONMember("before", CustomerEntitlement.Answer.object) { $0.change.before },
+    JSONMember("after", CustomerEntitlement.Answer.object) { $0.change.after },
+    JSONMember(
+      "because",
+      .oneOf(
+        CustomerCause.Reason.allCases.map(\.rawValue),
+        "Why: Apple's event, the time alone, the mapping, a claim or release, a grant or its "
+          + "end, the erasure of another's claim, or other rules.")
+    ) { $0.change.cause.reason.rawValue },
+    JSONMember("seq", .integer("The event that says so; null if none does.")) {
+      $0.change.cause.seq
+    },
+    JSONMember("at", .time("When it happened.")) { $0.change.cause.at },
+  ])
 
   private static let who = JSONObject<CustomerKey>([
     JSONMember(

@@ -112,6 +112,10 @@ import Testing
     let document = try #require(daemon.client().get("/openapi.json", token: nil)?.json)
     let webhooks = (document["webhooks"]?.members ?? []).filter { $0.name != "message" }
     #expect(webhooks.count > 60)
+    let schemas = Set((document["components"]?["schemas"]?.members ?? []).map(\.name))
+    for name in document.value.text.matches(of: /#\/components\/schemas\/([A-Za-z0-9]+)/) {
+      #expect(schemas.contains(String(name.1)), "\(name.1)")
+    }
     let guide = try DocumentationPage.operating("webhooks").text
     for (name, webhook) in webhooks {
       #expect(webhook["$ref"]?.string == "#/components/pathItems/Message")
