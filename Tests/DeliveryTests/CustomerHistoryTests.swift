@@ -94,7 +94,7 @@ private final class CustomerWorld {
     number += 1
     let purchase = purchases[Int.random(in: purchases.indices, using: &random)]
     let account = "user \(Int.random(in: 0..<Self.customers, using: &random))"
-    switch Int.random(in: 0..<20, using: &random) {
+    switch Int.random(in: 0..<23, using: &random) {
     case 0..<9: try buy(purchase)
     case 9..<12: say(.claim(originalTransactionId: purchase.otid), account)
     case 12: say(.release(originalTransactionId: purchase.otid), account)
@@ -313,7 +313,8 @@ private final class CustomerWorld {
       }
     }
     let all = try changes(after: 0)
-    let last = try #require(all.last).at
+    // Nothing was, where nobody had anything whenever it was looked.
+    guard let last = all.last?.at else { return }
     let middle = all[all.count / 2].at
     follower.tellAgain(after: middle)
     try look()
