@@ -82,6 +82,8 @@ final class CustomerWorker {
   private struct Work {
     var looks: [Subject: Look] = [:]
     var batch: CustomerStore.Batch
+    /// As in the worker, once the batch is written.
+    var erasedAfter: [UInt8]?
 
     init(_ batch: CustomerStore.Batch) { self.batch = batch }
 
@@ -127,6 +129,7 @@ final class CustomerWorker {
       work.batch.forgetBefore = min(now - Self.keeping, follower.told)
     }
     try commit(work.batch, at: now)
+    erasedAfter = work.erasedAfter
     return hasMore
   }
 
@@ -230,7 +233,7 @@ final class CustomerWorker {
         try add(key, CustomerCause(.erasure, at: now), &work)
       }
     }
-    erasedAfter = macs.last
+    work.erasedAfter = macs.last
     return !macs.isEmpty
   }
 
