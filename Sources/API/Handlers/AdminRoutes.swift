@@ -41,6 +41,9 @@ extension LedgerHandler {
       service.overview.ask(question, service.configuration) { found in
         if var found {
           found.recovery = service.recoveryOverview(of: question)
+          found.refusedMapping = (service.mappingStatus?.refused ?? []).filter {
+            question.covers($0.group.app.environment, $0.group.app.bundleId)
+          }
           return sender.send(.json(Overview.Answer.object.json(found)))
         }
         let refusal = Problem.response(.unavailable("overview"))

@@ -38,7 +38,7 @@ extension LedgerService {
       "subledger_mapping_refused", .gauge,
       "1 while the configured mapping of products to entitlements is not in force, because more "
         + "customers would lose one than entitlementLossLimit allows.",
-      mappingStatus?.refused == nil ? 0 : 1)
+      mappingStatus?.refused.isEmpty ?? true ? 0 : 1)
     page.single(
       "subledger_mappings_total", .counter,
       "How often a changed mapping of products to entitlements took effect.",

@@ -36,10 +36,13 @@ public struct MappingComparison: Sendable {
   /// Fewer customers than these may always lose an entitlement.
   private static let minimumLoss = 20
 
+  /// An entitlement that more customers would lose than is allowed; `group.productId` is nil.
+  public typealias Loss = (group: Group, lost: Int, having: Int, limit: Int64)
+
   /// The entitlements that more customers would lose than is allowed.
   ///
   /// - Parameter limit: per cent of those who have it.
-  public func losses(over limit: Int64) -> [(group: Group, lost: Int, having: Int)] {
+  public func losses(over limit: Int64) -> [Loss] {
     var losses: [Group: Int] = [:]
     for (group, count) in lost {
       losses[Group(app: group.app, name: group.name, productId: nil), default: 0] += count
@@ -47,7 +50,7 @@ public struct MappingComparison: Sendable {
     return losses.compactMap { group, count in
       let having = having[group] ?? 0
       let isOver = count >= Self.minimumLoss && Int64(count) * 100 > Int64(having) * limit
-      return isOver ? (group, count, having) : nil
+      return isOver ? (group, count, having, limit) : nil
     }.sorted { ($0.group.app, $0.group.name) < ($1.group.app, $1.group.name) }
   }
 

@@ -14,8 +14,8 @@ import Synchronization
 public final class MappingService: Sendable {
   /// What became of the configured mapping.
   public struct Status: Sendable {
-    /// By how much it is over the limit, if it is not in force for that; else nil.
-    public fileprivate(set) var refused: MappingComparison?
+    /// For which losses it is not in force; none if it is.
+    public fileprivate(set) var refused: [MappingComparison.Loss] = []
     /// How often a mapping took effect since the start.
     public fileprivate(set) var journaled: Int64 = 0
   }
@@ -105,7 +105,7 @@ public final class MappingService: Sendable {
     let changed = try proposal.reader.changedMappings(configuration)
       .filter { inForce[$0.key]?.seq == proposal.basis[$0.key] }
     guard !changed.isEmpty else {
-      state.withLock { $0.refused = nil }
+      state.withLock { $0.refused = [] }
       return true
     }
     guard ledger.duties.holds(.catalog) else { return false }
@@ -114,20 +114,20 @@ public final class MappingService: Sendable {
     guard !proposal.isRefused else { return false }
     let refused = try refusal(changed, configuration, proposal.reader)
     state.withLock { $0.refused = refused }
-    proposal.isRefused = refused != nil
-    return refused == nil && !thread.isStopping && journal(changed)
+    proposal.isRefused = !refused.isEmpty
+    return refused.isEmpty && !thread.isStopping && journal(changed)
   }
 
-  /// The comparison, if more would lose an entitlement than is allowed; logged.
+  /// The entitlements that more would lose than is allowed; logged.
   private func refusal(
     _ changed: [StreamKey: EntitlementCatalog.Mapping], _ configuration: Configuration,
     _ reader: LedgerReader
-  ) throws(LedgerError) -> MappingComparison? {
-    guard let limit = configuration.entitlementLossLimit else { return nil }
+  ) throws(LedgerError) -> [MappingComparison.Loss] {
+    guard let limit = configuration.entitlementLossLimit else { return [] }
     let comparison = try reader.compare(
       changed, configured: configuration.entitlements, at: Clock.now(),
       while: { [thread] in !thread.isStopping })
-    guard let comparison else { return nil }
+    guard let comparison else { return [] }
     let losses = comparison.losses(over: limit)
     for loss in losses {
       Log.write(
@@ -145,7 +145,7 @@ public final class MappingService: Sendable {
           ),
         ])
     }
-    return losses.isEmpty ? nil : comparison
+    return losses
   }
 
   /// - Returns: whether all is journaled.

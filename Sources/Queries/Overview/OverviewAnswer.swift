@@ -33,6 +33,8 @@ extension Overview {
     let apps: [App]
     let unmappedProducts: [EntitlementCatalog.Unmapped]
     public var recovery = RecoveryOverview()
+    /// For which losses the configured mapping is not in force.
+    public var refusedMapping: [MappingComparison.Loss] = []
   }
 
   /// What the daemon recovers by itself.
@@ -77,6 +79,7 @@ extension Overview.Answer {
     JSONMember("apps", listOf: app) { $0.apps },
     JSONMember("unmapped_products", listOf: unmapped) { $0.unmappedProducts },
     JSONMember("recovery", recovery.schema) { recovery.json($0.recovery) },
+    JSONMember("refused_mapping", listOf: loss) { $0.refusedMapping },
   ]
 
   private static let hour = JSONObject<Hour>([
@@ -157,6 +160,20 @@ extension Overview.Answer {
     },
     JSONMember("suggestion", .text("The entitlement that it probably belongs to.")) {
       $0.suggestion
+    },
+  ])
+
+  private static let loss = JSONObject<MappingComparison.Loss>([
+    JSONMember("environment", .environment) { $0.group.app.environment.rawValue },
+    JSONMember("bundle_id", .bundleId) { $0.group.app.bundleId },
+    JSONMember(
+      "name",
+      .text("An entitlement for which the configured mapping is not in force: too many lose it.")
+    ) { $0.group.name },
+    JSONMember("would_lose", .integer("The customers who would lose it.")) { Int64($0.lost) },
+    JSONMember("having", .integer("The customers who have it.")) { Int64($0.having) },
+    JSONMember("limit_percent", .integer("As `entitlementLossLimit` is configured.")) {
+      $0.limit
     },
   ])
 

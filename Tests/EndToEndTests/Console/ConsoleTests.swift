@@ -110,6 +110,34 @@ import Testing
     session.expectNoErrors()
   }
 
+  @Test func `the overview says that the configured mapping is not in force`() throws {
+    let installation = try Installation.withTwoPurchases()
+    try installation.extendConfiguration([Installation.entitlements])
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    let lines = try (100..<125).map { number in
+      try installation.sign(
+        Sample.notification(number, otid: "\(7_000 + number)")
+          .setting("data.transaction.purchaseDate", .integer(now - Sample.day))
+          .setting("data.transaction.expiresDate", .integer(now + 20 * Sample.day)))
+    }
+    #expect(try installation.run("ingest", try installation.file("many", lines)).code == 0)
+    let session = try ConsoleSession(installation)
+    try session.enter()
+    #expect(try session.browser.count("#refused-mapping") == 0)
+    try installation.extendConfiguration([
+      ("entitlements", .object([("pro", .array([.string("pro.yearly")]))]))
+    ])
+    session.daemon.command.signal(SIGHUP)
+    try session.daemon.logged("mapping_refused")
+    try session.show("#/subscriptions")
+    try session.show("#/")
+    try session.browser.wait(for: "is not in force", in: "#refused-mapping")
+    let text = try session.browser.text("#refused-mapping")
+    #expect(text.contains("pro would be lost by 2"), "\(text)")
+    #expect(text.contains("com.example.app, Production; the limit is 5 %"), "\(text)")
+    session.expectNoErrors()
+  }
+
   // MARK: A customer
 
   @Test func `a customer is found by any of the three ids`() throws {

@@ -106,6 +106,9 @@ import Testing
     #expect(pro(daemon)?["active"]?.boolean == true)
     let metrics = try #require(client(daemon, "/metrics"))
     #expect(metrics.contains("subledger_mapping_refused 1"))
+    let refused = daemon.client().get("/v1/overview")?.json?["refused_mapping"]?.elements ?? []
+    #expect(refused.count == 1 && refused[0]["name"]?.string == "pro")
+    #expect(refused[0]["would_lose"]?.integer == 30 && refused[0]["having"]?.integer == 30)
     let doctor = try installation.run("doctor")
     #expect(doctor.output.contains("is not in force"), "\(doctor)")
 
@@ -131,6 +134,8 @@ import Testing
       client(daemon, "/metrics")?.contains("subledger_mapping_refused 0") == true
     }
     #expect(try installation.run("entitlements", "--diff", other.path).code == 0)
+    let overview = daemon.client().get("/v1/overview")?.json
+    #expect(overview?["refused_mapping"]?.elements.isEmpty == true)
 
     // Without a limit, and back again: who gains is no loss.
     try reload(
