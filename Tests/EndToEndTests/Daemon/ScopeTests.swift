@@ -60,6 +60,34 @@ import Testing
     "as_of=1767225700000&known_at=2145916800000", "bundle_id=com.example.app&as_of=1",
   ]
 
+  @Test func `purchases outside the scope take no place of those inside, and are not counted`()
+    throws
+  {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let client = daemon.client()
+    func post(_ number: Int, _ bundleId: String) throws {
+      let body = Sample.notification(number, otid: "\(80_000 + number)", bundleId: bundleId)
+        .setting("data.transaction.appAccountToken", .string(Self.account))
+        .setting("data.transaction.appTransactionId", .string(Self.download))
+        .setting(
+          "data.appAppleId", .integer(bundleId == "com.example.app" ? 123_456_789 : 987_654_321))
+      #expect(client.post(try installation.sign(body))?.status == 200)
+    }
+    // More than are read of one customer, all before the other app's in key order.
+    for number in 100..<1_101 { try post(number, "com.example.app") }
+    try post(2_000, "com.example.other")
+    for (id, kind) in [(Self.account, "app_account_token"), (Self.download, "app_transaction_id")] {
+      let path = "/v1/customers/\(id)?by=\(kind)"
+      let narrow = client.get(path, token: Installation.otherAppsToken)?.json
+      #expect(narrow?["known"]?.boolean == true, "\(kind)")
+      #expect(narrow?["subscriptions"]?.elements.count == 1)
+      #expect(narrow?["more_purchases"]?.boolean == false)
+      #expect(client.get(path)?.json?["more_purchases"]?.boolean == true)
+    }
+    _ = try daemon.stop()
+  }
+
   @Test func `a customer outside the scope looks like an absent one`() throws {
     let (installation, daemon) = try served()
     defer { withExtendedLifetime(installation) {} }
