@@ -19,12 +19,9 @@ public enum Migrations {
 
   /// The schema of a projection. Projections are never migrated, because they can be built again.
   ///
-  /// - Parameters:
-  ///   - purchase: the definitions of the columns that a purchase is stored in.
-  ///   - entitlement: what the view `entitlement_v1` selects.
-  public static func projection(purchase: String, entitlement: String) -> String {
-    filled(
-      PackageResources.projection_sql, [("{purchase}", purchase), ("{entitlement}", entitlement)])
+  /// - Parameter values: what stands for each name in braces.
+  public static func projection(_ values: [(name: String, value: String)]) -> String {
+    filled(PackageResources.projection_sql, values)
   }
 
   /// The migrations of the shared journal on PostgreSQL, oldest first, numbered from 1 without a

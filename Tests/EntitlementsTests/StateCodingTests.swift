@@ -10,7 +10,7 @@ import Testing
     for seed in 1...1500 {
       var chance = SplitMix64(seed: UInt64(seed))
       let state = RandomEvent.state(&chance)
-      #expect(Self.reread(state) == state, "seed \(seed)")
+      #expect(Self.reread(state)?.withoutSeq == state.withoutSeq, "seed \(seed)")
     }
   }
 
@@ -24,7 +24,7 @@ import Testing
         #expect(less != full, "\(name)")
         let (one, other) = (Self.state(full), Self.state(less))
         #expect(one.encoded() != other.encoded(), "\(name)")
-        #expect(Self.reread(other) == other, "\(name)")
+        #expect(Self.reread(other)?.withoutSeq == other.withoutSeq, "\(name)")
       }
     }
   }
@@ -102,7 +102,7 @@ import Testing
       transaction.revocationDate = .min
       transaction.price = extreme
       let state = Self.state(transaction)
-      #expect(Self.reread(state) == state)
+      #expect(Self.reread(state)?.withoutSeq == state.withoutSeq)
       for clock in [Int64.min, 0, .max] { _ = Entitlement(state, at: clock) }
     }
   }

@@ -56,7 +56,9 @@ extension FuzzTarget {
       signedDate: date, source: .receipt, transactions: transactions)
     var state = StreamState()
     state.evolve(event)
-    guard StreamState(decoding: state.encoded()) == state else { return "a state is lost" }
+    guard StreamState(decoding: state.encoded()) == state.withoutSeq else {
+      return "a state is lost"
+    }
     for time in [Int64.min, 0, date, .max] {
       guard let row = EntitlementRow(state, by: .current).entitlement(at: time) else { continue }
       if row.givesAccess, row.purchase == nil { return "access from nothing" }

@@ -16,7 +16,8 @@ final class DamagedProjection {
     columns = try connection.statement(
       """
       SELECT m.name, c.name, c.type FROM sqlite_schema m, pragma_table_info(m.name) c
-      WHERE m.name IN ('entitlement', 'entitlement_span', 'product', 'app') ORDER BY 1, c.cid
+      WHERE m.name IN ('entitlement', 'entitlement_span', 'transaction_line', 'product', 'app')
+      ORDER BY 1, c.cid
       """
     ).all { ($0.text(0), $0.text(1), $0.text(2)) }
   }
@@ -44,8 +45,8 @@ final class DamagedProjection {
     let state = try stateBytes(of: row, &generator)
     let checksum = state.withUnsafeBytes {
       RowSums.checksum(
-        RowSums(row.row, row.key).columns, row.key, row.row.lastEvent?.seq, broken: row.broken,
-        state: $0)
+        RowSums(row.row, row.lines, row.key).columns, row.key, row.row.lastEvent?.seq,
+        broken: row.broken, state: $0)
     }
     try connection.statement(
       "UPDATE entitlement SET state = ?, checksum = ? WHERE \(Self.selects(row))"
@@ -58,7 +59,7 @@ final class DamagedProjection {
     let rows =
       switch column.table {
       case "entitlement": Self.selects(row)
-      case "entitlement_span": Self.spans(row)
+      case "entitlement_span", "transaction_line": Self.spans(row)
       default: "id % 3 = 0"
       }
     // Some values are refused by the schema.

@@ -120,6 +120,30 @@ import Testing
 
   /// A switch to another projection must not wait for readers. The -wal then remains and is read by
   /// the next open.
+  @Test func `a line that is damaged or missing is found with its row`() throws {
+    let scratch = try Scratch()
+    try scratch.folder.create()
+    let path = scratch.folder.projection(named: "entitlements-1.sqlite")
+    let projection = try Projection.create(path, identity)
+    var chance = SplitMix64(seed: 3)
+    let stream = FoldedStream(key(1), RandomEvent.state(&chance))
+    try #require(!stream.lines.isEmpty)
+    let connection = try SQLiteConnection.open(path, .write)
+    let reader = try ProjectionReader.open(scratch.folder, path: path)
+    for field in TransactionField.stored {
+      try projection.commit(rows: [stream], foldedThrough: 1, hash: hash(1))
+      #expect(try reader.isIndexed(key(1)))
+      let other = if case .flag = field.kind { "1 - \(field.column)" } else { "'77'" }
+      try connection.execute("UPDATE OR IGNORE transaction_line SET \(field.column) = \(other)")
+      #expect(throws: LedgerError.self, "\(field.column)") { try reader.isIndexed(key(1)) }
+      try connection.execute("DELETE FROM transaction_line")
+      #expect(throws: LedgerError.self) { try reader.isIndexed(key(1)) }
+      try projection.replace(
+        projection.packer.pack(stream), over: try projection.stream(key(1))?.reference)
+      #expect(try reader.streams(withOriginalTransactionId: "1") == [stream])
+    }
+  }
+
   @Test func `closing need not wait for readers and loses nothing`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()

@@ -310,6 +310,7 @@ import Testing
     let named = Dictionary(uniqueKeysWithValues: SQLView.all.map { ($0.name, $0.columns) })
     #expect(named["entitlement_v1"]?.map(\.name) == names(Self.entitlement))
     #expect(named["entitlement_span_v1"]?.map(\.name) == names(Self.span))
+    #expect(named["transaction_v1"]?.map(\.name) == names(Self.transaction))
   }
 
   @Test(
@@ -343,5 +344,14 @@ import Testing
   private static let span = """
     environment bundle_id original_transaction_id from_ms to_ms status gives_access transaction_id
     product_id expires_at_ms gap
+    """
+
+  private static let transaction = """
+    environment bundle_id original_transaction_id transaction_id other_transaction_ids
+    web_order_line_item_id product_id product_type subscription_group_id ownership reason
+    purchased_at_ms original_purchased_at_ms expires_at_ms ended_at_ms quantity price_milliunits
+    currency storefront billing_plan offer_type offer_identifier offer_discount_type offer_period
+    is_upgraded replaced_by revoked_at_ms revocation_reason revocation_type revocation_percentage
+    refunded_milliunits app_account_token app_transaction_id first_seq last_seq signed_date_ms
     """
 }

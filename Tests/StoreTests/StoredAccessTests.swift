@@ -20,7 +20,7 @@ struct StoredAccessTests {
             expiresAt: nil, hasGap: false)
         ]
         let key = StreamKey(environment: .production, bundleId: "app", originalTransactionId: "1")
-        return SetDigest(key: key, content: RowSums(row, key).content, state: [])
+        return SetDigest(key: key, content: RowSums(row, [], key).content, state: [])
       }
       #expect(shares[0] != shares[1], "\(status)")
     }

@@ -2,8 +2,8 @@
 -- Run as the owner of the schema, once, and again where a newer program has more columns: what is
 -- there stays. The daemon's role only writes. Times are milliseconds since 1970 UTC. Rows of another
 -- generation than the one in "mirror" are being filled or are old: the views and functions leave
--- them out. Public are entitlement_v1, entitlement_span_v1, account_v1, event_v1,
--- customer_entitlement_v1 and entitlement_as_of; columns may join at their end.
+-- them out. Public are entitlement_v1, entitlement_span_v1, transaction_v1, account_v1,
+-- event_v1, customer_entitlement_v1 and entitlement_as_of; columns may join at their end.
 
 CREATE SCHEMA IF NOT EXISTS {schema};
 
@@ -33,6 +33,13 @@ CREATE TABLE IF NOT EXISTS {schema}.entitlement_span (
 );
 CREATE INDEX IF NOT EXISTS entitlement_span_token ON {schema}.entitlement_span (app_account_token)
   WHERE app_account_token IS NOT NULL;
+
+-- A purchase of a customer, and what became of it.
+CREATE TABLE IF NOT EXISTS {schema}.transaction_line (
+  generation bigint NOT NULL,
+  {line_columns},
+  PRIMARY KEY (original_transaction_id, bundle_id, environment, generation, transaction_id)
+);
 
 -- The owner's accounts that claimed a purchase. An account that is erased leaves.
 CREATE TABLE IF NOT EXISTS {schema}.account (
@@ -99,6 +106,11 @@ SELECT s.environment, s.bundle_id, s.original_transaction_id,
     PARTITION BY s.original_transaction_id, s.bundle_id, s.environment ORDER BY s.from_ms) AS to_ms,
   s.status, s.gives_access, s.transaction_id, s.product_id, s.expires_at_ms, s.gap
 FROM {schema}.mirror m JOIN {schema}.entitlement_span s ON s.generation = m.generation;
+
+CREATE OR REPLACE VIEW {schema}.transaction_v1 AS
+SELECT {line_view}
+FROM {schema}.mirror m JOIN {schema}.transaction_line t ON t.generation = m.generation;
+{line_comments}
 
 CREATE OR REPLACE VIEW {schema}.account_v1 AS
 SELECT a.account, a.environment, a.bundle_id, a.original_transaction_id

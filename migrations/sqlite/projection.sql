@@ -1,6 +1,6 @@
 -- A projection: one entitlement per original transaction id, folded from the journal by one fold.
 -- Disposable (promise 7): there is no migration, another schema is another file.
--- Public are the two views at the end. Times are milliseconds since 1970 UTC. The words in braces
+-- Public are the three views at the end. Times are milliseconds since 1970 UTC. The words in braces
 -- stand for columns that follow from the fields of a row.
 
 CREATE TABLE meta (
@@ -63,6 +63,7 @@ CREATE TABLE entitlement (
   revoked_at_ms INTEGER,
   anomaly INTEGER NOT NULL,
   span_count INTEGER NOT NULL,
+  line_count INTEGER NOT NULL,
   last_seq INTEGER,
   state BLOB NOT NULL
 ) STRICT;
@@ -85,6 +86,17 @@ CREATE TABLE entitlement_span (
   is_turn INTEGER NOT NULL,
   {purchase}
   PRIMARY KEY (entitlement_id, from_ms)
+) STRICT, WITHOUT ROWID;
+
+-- A purchase, and what became of it. checksum: over all columns, with the original transaction id;
+-- that of first_seq and last_seq, which depend on the order of arrival, is added to that of the
+-- others.
+CREATE TABLE transaction_line (
+  entitlement_id INTEGER NOT NULL,
+  app_id INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  {line}
+  PRIMARY KEY (entitlement_id, transaction_id)
 ) STRICT, WITHOUT ROWID;
 
 -- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId.
@@ -155,3 +167,9 @@ FROM entitlement e
   JOIN span s ON s.entitlement_id = e.id AND s.status = 'active'
     AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds, 1)
   JOIN app a ON a.id = e.app_id;
+
+CREATE VIEW transaction_v1 AS
+SELECT {transaction}
+FROM transaction_line t
+  JOIN app a ON a.id = t.app_id
+  LEFT JOIN entitlement e ON e.id = t.entitlement_id;

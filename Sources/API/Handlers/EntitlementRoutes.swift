@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import HTTPServer
 import Ledger
 import Platform
@@ -156,6 +157,7 @@ enum EntitlementRoutes {
   ) throws(LedgerError) -> HTTPResponse {
     switch admitted.route.name {
     case .entitlement: try row(admitted.id, request, query, token, reader)
+    case .purchases: try transactions(admitted, query, token, reader)
     case .history: try history(admitted, query, token, reader)
     default: try list(admitted.route, query, token, reader)
     }
@@ -171,6 +173,27 @@ enum EntitlementRoutes {
       question(query, token))
     return document.map { EntityTag.response($0.json, to: request) }
       ?? absent(id, query, token, reader)
+  }
+
+  /// The purchases of one customer. A cursor says how many were on the pages before.
+  static func transactions(
+    _ admitted: AdmittedRequest, _ query: QueryString, _ token: Configuration.ReadToken,
+    _ reader: LedgerReader
+  ) throws(LedgerError) -> HTTPResponse {
+    let lines = try reader.transactions(
+      admitted.id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
+      question(query, token))
+    guard let lines else { return absent(admitted.id, query, token, reader) }
+    guard let first = Int(query["after"] ?? "0"), (0...lines.count).contains(first) else {
+      return Problem.response(.after)
+    }
+    let page = lines[first...].prefix(Int(query.integer("limit", of: admitted.route)))
+    let answer = Answers.list(of: TransactionLine.object)
+    return .json(
+      answer.json(
+        Answers.Page(
+          items: page.map(TransactionLine.object.json),
+          next: page.endIndex < lines.count ? String(page.endIndex) : nil)))
   }
 
   /// The timeline of one customer.

@@ -116,7 +116,7 @@ public final class LedgerHandler: RequestHandler {
     case .receipts: return submitReceipt(admitted, request, through: sender)
     case .overview, .quarantine, .comparison, .sinks, .events, .search:
       return inspect(admitted, request, through: sender)
-    case .entitlements, .entitlement, .history, .customer, .customers:
+    case .entitlements, .entitlement, .purchases, .history, .customer, .customers:
       return read(admitted, request, through: sender)
     case .healthz: return .json(Answers.state.json("alive"))
     case .readyz: return ready()

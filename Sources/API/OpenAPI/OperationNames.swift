@@ -20,7 +20,7 @@ extension Route {
     switch name {
     case .customer, .customers, .grants, .grant, .revoke: .customers
     case .claim, .release, .erase: .accounts
-    case .entitlements, .entitlement, .history, .search: .entitlements
+    case .entitlements, .entitlement, .purchases, .history, .search: .entitlements
     case .notifications, .transactions, .receipts: .ingest
     case .overview, .quarantine, .comparison, .sinks, .events: .ledger
     default: .daemon
@@ -42,6 +42,7 @@ extension Route {
     case .erase: "eraseAccount"
     case .entitlements: "listEntitlements"
     case .entitlement: "getEntitlement"
+    case .purchases: "listTransactions"
     case .history: "getHistory"
     case .search: "findPurchases"
     case .overview: "getOverview"

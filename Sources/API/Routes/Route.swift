@@ -7,7 +7,7 @@ final class Route: Sendable {
   /// Which code answers the route. The name of a public route is its operationId.
   enum Name: Sendable, Hashable {
     case notifications, transactions, receipts
-    case entitlements, entitlement, history, search
+    case entitlements, entitlement, purchases, history, search
     case customer, customers
     case claim, release, erase
     case grants, grant, revoke

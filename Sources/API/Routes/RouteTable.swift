@@ -117,6 +117,16 @@ extension Route {
         unavailable,
       ]),
     Route(
+      .purchases, "GET", "/v1/entitlements/{otid}/transactions", .token(.read),
+      "Lists every purchase and renewal of one customer, with its price and what became of it.",
+      [
+        .id, .environment, .bundleId, .asOf, .knownAt, .limit(1000, default: 1000), .after, .minSeq,
+      ],
+      [
+        answer("One page of transactions, the earliest purchase first.", "TransactionList"),
+        refused, unauthorized, notAllowed, absent, unavailable,
+      ]),
+    Route(
       .history, "GET", "/v1/entitlements/{otid}/history", .token(.read),
       "Lists every event of one customer, with what it changed.",
       [

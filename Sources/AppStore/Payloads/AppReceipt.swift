@@ -159,6 +159,7 @@ public struct AppReceipt: Sendable {
     public func value(of field: ReceiptField) -> ReceiptValue? { values[field.attribute] }
 
     public var quantity: Int64? { integer(1701) }
+    var originalPurchaseDate: Int64? { integer(1706) }
     public var productId: String? { text(1702) }
     /// Nil for a product that is no auto-renewable subscription, as `webOrderLineItemId`.
     public var expiresDate: Int64? { integer(1708) }
@@ -238,6 +239,7 @@ extension Transaction {
     webOrderLineItemId = record.webOrderLineItemId.map { String($0) }
     productId = record.productId
     purchaseDate = record.purchaseDate
+    originalPurchaseDate = record.originalPurchaseDate
     expiresDate = record.expiresDate
     type = Self.type(ofKind: record.kind, expiresDate: expiresDate)
     self.signedDate = signedDate

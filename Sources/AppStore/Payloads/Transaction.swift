@@ -34,6 +34,8 @@ public struct Transaction: Sendable, Equatable {
   public var inAppOwnershipType: String?
   public var transactionReason: String?
   public var purchaseDate: Int64 = 0
+  /// Of the transaction that the original transaction id names.
+  public var originalPurchaseDate: Int64?
   public var expiresDate: Int64?
   public var signedDate: Int64 = 0
   public var quantity: Int64?
@@ -78,6 +80,7 @@ extension Transaction: SignedPayload {
     try visitor.text("transactionId", &transactionId)
     try visitor.number("purchaseDate", &purchaseDate, as: .date)
     // A value that is not a date must not count as "never expires" (promise 8).
+    try visitor.date("originalPurchaseDate", &originalPurchaseDate, from: purchaseDate)
     try visitor.date("expiresDate", &expiresDate, from: purchaseDate, as: .end)
     try visitor.number("signedDate", &signedDate, as: .date, from: purchaseDate)
     try visitor.text("originalTransactionId", &originalTransactionId, as: .identifier)

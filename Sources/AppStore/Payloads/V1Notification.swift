@@ -292,6 +292,8 @@ extension Transaction {
     appAccountToken = try entry.scalar("app_account_token")
     inAppOwnershipType = try entry.scalar("in_app_ownership_type")
     purchaseDate = purchased
+    // Decides nothing, so that one that cannot be read is no fault.
+    originalPurchaseDate = try? entry.date("original_purchase_date")
     expiresDate = try entry.date("expires_date")
     type = expiresDate == nil ? nil : ProductType.autoRenewable
     quantity = entry.number("quantity")

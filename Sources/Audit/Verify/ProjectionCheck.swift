@@ -178,6 +178,9 @@ enum ProjectionCheck {
     if try ProjectionFolder.refolded(row.key, through: through, journal) != row {
       run.add(7, nil, "the row of a stream differs from its refold")
     }
+    if !AmountCheck.isRight(row) {
+      run.add(7, nil, "the amounts of a stream are not those of its transactions")
+    }
     if let broken = row.broken { run.add(9, nil, "a row could not be folded: \(broken)") }
   }
 }

@@ -19,16 +19,19 @@ enum PostgresText {
 struct MirrorBatch {
   var entitlements: [[PostgresValue]] = []
   var spans: [[PostgresValue]] = []
+  var lines: [[PostgresValue]] = []
   var accounts: [[PostgresValue]] = []
   var events: [[PostgresValue]] = []
 
   private let rowFields: [RowField]
   private let spanFields: [RowField]
+  private let hasLines: Bool
 
   /// - Parameter layout: that of the tables.
   init(layout: Int64) {
     rowFields = MirrorSchema.fields(.row, layout)
     spanFields = MirrorSchema.fields(.span, layout)
+    hasLines = layout >= MirrorSchema.transactions
   }
 
   // MARK: Columns
@@ -38,6 +41,7 @@ struct MirrorBatch {
     (["from_ms"] + spanFields.map(\.column)).joined(separator: ", ")
   }
 
+  static let lineColumns = TransactionField.all.map(\.column).joined(separator: ", ")
   static let accountColumns = "account, environment, bundle_id, original_transaction_id"
   static let eventColumns = """
     seq, notification_uuid, source, environment, bundle_id, notification_type, subtype,
@@ -58,6 +62,7 @@ struct MirrorBatch {
       if index == 0 { entitlements.append(Self.values(rowFields, shown)) }
       spans.append([.integer(answer.asOf)] + Self.values(spanFields, shown))
     }
+    if hasLines { lines += mirrored.lines.map { Self.values(TransactionField.all, $0) } }
     for account in mirrored.accounts {
       accounts.append([
         PostgresText.value(account), .text(mirrored.key.environment.rawValue),
@@ -96,14 +101,17 @@ struct MirrorBatch {
     ]
   }
 
-  private static func values(_ fields: [RowField], _ answer: RowAnswer) -> [PostgresValue] {
+  private static func values<Subject>(
+    _ fields: [Field<Subject>], _ subject: Subject
+  ) -> [PostgresValue] {
     fields.map { field in
-      switch field.value(answer) {
+      switch field.value(subject) {
       case .none: .null
       case .text(let text): PostgresText.value(text)
       case .integer(let number): .integer(number)
       case .flag(let flag): .boolean(flag)
       case .uuid(let uuid): .uuid(uuid.bytes)
+      case .texts(let texts): .texts(texts.map { PostgresText.of($0) })
       }
     }
   }

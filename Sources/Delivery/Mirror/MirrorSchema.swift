@@ -5,9 +5,11 @@ import Migrations
 public enum MirrorSchema {
   /// What the tables are like that this program makes. Into those of an older layout it writes what
   /// they have.
-  static let layout = max(customers, RowField.all.map(\.mirrorLayout).max() ?? 1)
+  static let layout = max(transactions, RowField.all.map(\.mirrorLayout).max() ?? 1)
   /// The first layout that has what customers have by name.
   static let customers: Int64 = 3
+  /// The first layout that has purchases.
+  static let transactions: Int64 = 4
 
   /// The SQL for the owner of the schema to run.
   ///
@@ -19,6 +21,8 @@ public enum MirrorSchema {
       ("{query now()}", query(at: "now()")), ("{query moment}", query(at: "moment")),
       ("{row_columns}", definitions(.row)), ("{span_columns}", definitions(.span)),
       ("{later_columns}", later),
+      ("{line_columns}", definitions(TransactionField.all)), ("{line_view}", lineView),
+      ("{line_comments}", lineComments),
       ("{all_columns}", RowField.all.map(column).joined(separator: ",\n  ")),
       ("{schema}", quoted(schema)), ("{layout}", "\(layout)"),
     ])
@@ -40,8 +44,11 @@ public enum MirrorSchema {
 
   /// The columns of the first layout.
   private static func definitions(_ place: RowField.Place) -> String {
-    fields(place, 1).map { column($0) + (isNeverNull($0) ? " NOT NULL" : "") }
-      .joined(separator: ",\n  ")
+    definitions(fields(place, 1))
+  }
+
+  private static func definitions<Subject>(_ fields: [Field<Subject>]) -> String {
+    fields.map { column($0) + (isNeverNull($0) ? " NOT NULL" : "") }.joined(separator: ",\n  ")
   }
 
   /// Adds the columns of later layouts.
@@ -67,14 +74,36 @@ public enum MirrorSchema {
     """
   }
 
-  private static func isNeverNull(_ field: RowField) -> Bool {
+  /// What `transaction_v1` selects: dates as such, and null for those that PostgreSQL has none for.
+  private static var lineView: String {
+    TransactionField.all.map { field in
+      guard case .time = field.kind else { return "t.\(field.column)" }
+      return """
+        CASE WHEN t.\(field.column) BETWEEN -62135596800000 AND 253402300799999
+            THEN timestamptz 'epoch' + t.\(field.column) * interval '1 millisecond' END
+            AS \(field.name)
+        """
+    }.joined(separator: ",\n  ")
+  }
+
+  private static var lineComments: String {
+    TransactionField.all.map { field in
+      let name = if case .time = field.kind { field.name } else { field.column }
+      let text = field.meaning.split(separator: "'", omittingEmptySubsequences: false)
+        .joined(separator: "''")
+      return "COMMENT ON COLUMN {schema}.transaction_v1.\(name) IS '\(text)';"
+    }.joined(separator: "\n")
+  }
+
+  private static func isNeverNull<Subject>(_ field: Field<Subject>) -> Bool {
     !field.isOptional && !field.name.contains(".")
   }
 
-  private static func column(_ field: RowField) -> String {
+  private static func column<Subject>(_ field: Field<Subject>) -> String {
     let type =
       switch field.kind {
       case .text, .oneOf: "text"
+      case .texts: "text[]"
       case .integer, .time: "bigint"
       case .flag: "boolean"
       case .uuid: "uuid"

@@ -25,7 +25,10 @@ struct MirrorTables {
   private static let usual: Int64 = 60_000
   private static let whole: Int64 = 1_800_000
 
-  private static let tables = ["entitlement", "entitlement_span", "account", "event"]
+  private static func tables(_ layout: Int64) -> [String] {
+    ["entitlement", "entitlement_span", "account", "event"]
+      + (layout < MirrorSchema.transactions ? [] : ["transaction_line"])
+  }
 
   init(_ connection: PostgresConnection, schema: String) {
     self.connection = connection
@@ -100,6 +103,7 @@ struct MirrorTables {
     let parts = [
       ("entitlement", batch.entitlementColumns, batch.entitlements),
       ("entitlement_span", batch.spanColumns, batch.spans),
+      ("transaction_line", MirrorBatch.lineColumns, batch.lines),
       ("account", MirrorBatch.accountColumns, batch.accounts),
       ("event", MirrorBatch.eventColumns, batch.events),
     ]
@@ -116,8 +120,8 @@ struct MirrorTables {
   }
 
   /// Removes the rows of customers, which are written anew.
-  func remove(_ keys: [StreamKey], _ generation: Int64) throws(LedgerError) {
-    for table in Self.tables where table != "event" {
+  func remove(_ keys: [StreamKey], _ state: State) throws(LedgerError) {
+    for table in Self.tables(state.layout) where table != "event" {
       _ = try run(
         """
         DELETE FROM \(schema).\(table) t
@@ -128,14 +132,14 @@ struct MirrorTables {
         [
           .texts(keys.map { PostgresText.of($0.originalTransactionId) }),
           .texts(keys.map { PostgresText.of($0.bundleId) }),
-          .texts(keys.map { $0.environment.rawValue }), .integer(generation),
+          .texts(keys.map { $0.environment.rawValue }), .integer(state.generation),
         ])
     }
   }
 
   /// Removes what a fill that ended early left, or what a new fill replaced.
-  func removeAll(except generation: Int64) throws(LedgerError) {
-    for table in Self.tables {
+  func removeAll(except generation: Int64, _ layout: Int64) throws(LedgerError) {
+    for table in Self.tables(layout) {
       _ = try run(
         "DELETE FROM \(schema).\(table) WHERE generation <> $1", [.integer(generation)],
         within: Self.whole)

@@ -177,7 +177,7 @@ final class MirrorWorker {
     guard let state else { throw .mirrorMoved }
     let head = ledger.foldedHead
     running.report(.filling, at: state, head: head.seq)
-    try tables.removeAll(except: state.generation)
+    try tables.removeAll(except: state.generation, state.layout)
     let generation = state.generation + 1
     var last: StreamKey?
     while true {
@@ -198,7 +198,7 @@ final class MirrorWorker {
     try tables.atomically(state) { () throws(LedgerError) in try tables.set(filled) }
     (self.state, erasures) = (filled, nil)
     running.filled()
-    try tables.removeAll(except: generation)
+    try tables.removeAll(except: generation, state.layout)
   }
 
   private func fillEvents(
@@ -236,7 +236,7 @@ final class MirrorWorker {
     (moved.seq, moved.hash) = (end.seq, hash ?? [])
     do throws(LedgerError) {
       try tables.atomically(state) { () throws(LedgerError) in
-        try tables.remove(rows.map(\.key), state.generation)
+        try tables.remove(rows.map(\.key), state)
         try tables.copy(batch, state.generation)
         try tables.set(moved)
       }

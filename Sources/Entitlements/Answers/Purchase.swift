@@ -73,7 +73,7 @@ public struct Purchase: Sendable, Equatable {
         type: $0, identifier: held.transaction.offerIdentifier,
         discountType: held.transaction.offerDiscountType, period: held.transaction.offerPeriod)
     }
-    price = Price(held.transaction) ?? register.older?.price?.value
+    price = register.price
     commitment = held.transaction.commitment
     storefront = held.transaction.storefront
     billingPlan = held.transaction.billingPlanType

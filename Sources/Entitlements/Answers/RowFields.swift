@@ -25,117 +25,19 @@ public struct RowAnswer: Sendable {
 
 /// A field of a row. `all` is the only list of them: the JSON of a row and its schema, the columns
 /// of `entitlement_v1`, and the tables of a mirror follow from it.
-public struct RowField: Sendable {
-  public enum Kind: Sendable {
-    case text, integer, flag, uuid
-    /// Milliseconds since 1970.
-    case time
-    case oneOf([String])
-  }
-
-  /// What a field depends on.
-  public enum Place: Sendable {
-    case key
-    /// The same at every time.
-    case row
-    /// Another one for each time.
-    case span
-  }
-
-  public enum Value: Sendable {
-    case none
-    case text(String)
-    case integer(Int64)
-    case flag(Bool)
-    case uuid(NotificationUUID)
-  }
-
-  /// The member of the JSON object, or `object.member`: that object is null if its first member is.
-  public let name: String
-  /// The column in SQL.
-  public let column: String
-  public let kind: Kind
-  public let place: Place
-  public let isOptional: Bool
-  /// The first layout of a mirror's tables that has it.
-  public let mirrorLayout: Int64
-  /// One sentence.
-  public let meaning: String
-  public let value: @Sendable (RowAnswer) -> Value
-
-  /// - Parameter column: nil for that which follows from the name and the kind.
-  fileprivate init(
-    _ name: String, _ kind: Kind, of place: Place = .span, column: String? = nil,
-    isRequired: Bool = false, mirrorLayout: Int64 = 1, _ meaning: String,
-    _ value: @escaping @Sendable (RowAnswer) -> Value
-  ) {
-    self.name = name
-    self.kind = kind
-    self.place = place
-    self.mirrorLayout = mirrorLayout
-    self.meaning = meaning
-    self.value = value
-    isOptional = !isRequired
-    let words = name.split(separator: ".").joined(separator: "_")
-    if case .time = kind {
-      self.column = column ?? words + "_ms"
-    } else {
-      self.column = column ?? words
-    }
-  }
-}
-
-extension RowField {
-  /// A member of the JSON object: one field, or an object of several.
-  public struct Member: Sendable {
-    public let name: String
-    /// With the names that they have in the object.
-    public fileprivate(set) var fields: [(name: String, field: RowField)]
-    public let isObject: Bool
-  }
-
-  /// All members, in the order of the contract.
-  public static let members: [Member] = {
-    var members: [Member] = []
-    for field in all {
-      let names = field.name.split(separator: ".").map(String.init)
-      if names.count > 1, members.last?.name == names[0] {
-        members[members.count - 1].fields.append((names[1], field))
-      } else {
-        members.append(
-          Member(
-            name: names[0], fields: [(names[names.count - 1], field)], isObject: names.count > 1))
-      }
-    }
-    return members
-  }()
-}
-
-extension RowField.Value {
-  fileprivate static func of(_ text: String?) -> Self { text.map { .text($0) } ?? .none }
-  fileprivate static func of(_ number: Int64?) -> Self { number.map { .integer($0) } ?? .none }
-  fileprivate static func of(_ flag: Bool?) -> Self { flag.map { .flag($0) } ?? .none }
-}
+public typealias RowField = Field<RowAnswer>
 
 extension RowField {
   /// All of them, in the order of the contract.
-  public static let all =
+  public static var all: [RowField] { RowFields.all }
+}
+
+private enum RowFields {
+  static let all =
     key + purchase + dates + renewal + ids + money + commitment + events
     + later
 
-  private static let key = [
-    RowField(
-      "environment", .oneOf(Environment.all.map(\.rawValue)), of: .key, isRequired: true,
-      "Apple's environment."
-    ) { .text($0.key.environment.rawValue) },
-    RowField("bundle_id", .text, of: .key, isRequired: true, "The bundle id of the app.") {
-      .text($0.key.bundleId)
-    },
-    RowField(
-      "original_transaction_id", .text, of: .key, isRequired: true,
-      "The id that stays the same over all renewals of the purchase."
-    ) { .text($0.key.originalTransactionId) },
-  ]
+  private static let key = KeyFields.all.map { field in RowField(field) { field.value($0.key) } }
 
   private static let purchase = [
     RowField(
@@ -291,5 +193,22 @@ extension RowField {
       "The share of the price that a refund gave back, in thousandths of a percent: 40000 is 40 %; "
         + "null if Apple does not say it."
     ) { .of($0.entitlement.purchase?.revocationPercentage) },
+  ]
+}
+
+/// What names a customer's row, and each of the lines about its purchases.
+enum KeyFields {
+  static let all = [
+    Field<StreamKey>(
+      "environment", .oneOf(Environment.all.map(\.rawValue)), of: .key, isRequired: true,
+      "Apple's environment."
+    ) { .text($0.environment.rawValue) },
+    Field<StreamKey>(
+      "bundle_id", .text, of: .key, isRequired: true, "The bundle id of the app."
+    ) { .text($0.bundleId) },
+    Field<StreamKey>(
+      "original_transaction_id", .text, of: .key, isRequired: true,
+      "The id that stays the same over all renewals of the purchase."
+    ) { .text($0.originalTransactionId) },
   ]
 }

@@ -11,13 +11,17 @@ enum Revocations {
   /// In the order of the registers; nil for what is not revoked. Milliseconds since 1970.
   static func of(_ registers: [Register]) -> [Int64?] {
     var revocations = registers.map { revocation(of: $0, cleared: $0.clear) }
-    guard mayHaveTwins(registers) else { return revocations }
-    for twins in sameItems(registers) {
+    for twins in twins(registers) {
       let cleared = twins.compactMap { registers[$0].clear }.max()
       let first = twins.compactMap { revocation(of: registers[$0], cleared: cleared) }.min()
       for index in twins { revocations[index] = first }
     }
     return revocations
+  }
+
+  /// The indices of transactions that are one purchase, two or more in each list.
+  static func twins(_ registers: [Register]) -> [[Int]] {
+    mayHaveTwins(registers) ? sameItems(registers) : []
   }
 
   /// Nearly no stream has any, and to compare hashes costs less than to compare texts.
@@ -26,7 +30,6 @@ enum Revocations {
     return zip(hashes, hashes.dropFirst()).contains { $0 == $1 && $0 != 0 }
   }
 
-  /// The indices of those that share a webOrderLineItemId, two or more in each list.
   private static func sameItems(_ registers: [Register]) -> [[Int]] {
     var groups: [[Int]] = []
     var first: [String: (index: Int, group: Int?)] = [:]

@@ -125,6 +125,8 @@ extension StreamState {
     transactions[
       id, default: TransactionRegister(key: key, held: .init(event.transactions[index]))
     ].fold(transaction: index, key, of: event)
+    let known = seqs[id]
+    seqs[id] = min(known?.lowerBound ?? .max, event.seq)...max(known?.upperBound ?? .min, event.seq)
     if let previous { Self.insert(previous, into: &previousOriginalTransactionIds) }
   }
 

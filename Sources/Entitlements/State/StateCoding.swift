@@ -1,4 +1,4 @@
-import AppStore
+public import AppStore
 import Platform
 
 /// Encodes a state as bytes for a projection. Equal states always give equal bytes.
@@ -31,6 +31,19 @@ extension StreamState {
     let periods = Periods(self)
     return (EntitlementRow(self, periods, by: fold, at: times), encoded(periods))
   }
+
+  /// What a projection stores of a stream: its row, the lines of its purchases, and the encoding.
+  package func folded(
+    _ key: StreamKey, by fold: Fold
+  ) -> (row: EntitlementRow, lines: [TransactionLine], bytes: [UInt8]) {
+    let periods = Periods(self)
+    return (
+      EntitlementRow(self, periods, by: fold), periods.lines(of: key, seqs), encoded(periods)
+    )
+  }
+
+  /// The purchases of the stream, in the order in which they were made.
+  public func lines(of key: StreamKey) -> [TransactionLine] { Periods(self).lines(of: key, seqs) }
 
   /// Returns nil if the bytes were not made by `encoded()`: the projection is damaged.
   ///

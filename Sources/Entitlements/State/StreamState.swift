@@ -215,6 +215,21 @@ public struct StreamState: Sendable, Equatable {
 
   public init() {}
 
+  /// By transactionId: the first and the last event in the journal that told of it. They depend on
+  /// the order of arrival, decide nothing, and are not encoded.
+  public internal(set) var seqs: [String: ClosedRange<Int64>] = [:]
+
+  /// Sets `seqs` to what was stored of them, by transactionId.
+  package mutating func setSeqs(_ stored: [(id: String, first: Int64?, last: Int64?)]) {
+    for (id, first, last) in stored {
+      guard let first, let last, first <= last else { continue }
+      seqs[id] = first...last
+    }
+  }
+
+  /// Whether a purchase has several transaction ids, of which not each one's `seqs` is stored.
+  package var hasTwins: Bool { !Revocations.twins(Array(transactions.values)).isEmpty }
+
   /// Whether no event carried a transaction or a renewal. Such a stream has no row.
   var isEmpty: Bool { transactions.isEmpty && renewal == nil && renewalV1 == nil }
 
@@ -228,10 +243,11 @@ public struct StreamState: Sendable, Equatable {
     distinct(and: renewal?.renewal.appTransactionId) { $0.transaction.appTransactionId }
   }
 
-  /// The same state with seq 0: nothing else in it depends on the order of arrival.
+  /// The same state without seqs: nothing else in it depends on the order of arrival.
   public var withoutSeq: StreamState {
     var state = self
     state.lastEvent?.seq = 0
+    state.seqs = [:]
     return state
   }
 

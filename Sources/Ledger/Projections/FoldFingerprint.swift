@@ -57,7 +57,17 @@ enum FoldFingerprint {
   static func answers(_ state: StreamState, by fold: Fold) -> String {
     let key = StreamKey(environment: .production, bundleId: "app", originalTransactionId: "1")
     let stream = FoldedStream(key, state, by: fold)
-    return (stream.indexed.map { text($0) } + lines(stream.row)).joined(separator: "\n")
+    return (stream.indexed.map { text($0) } + lines(stream.row) + stream.lines.map(purchase))
+      .joined(separator: "\n")
+  }
+
+  /// What the rules say of a purchase; the rest of its line is Apple's.
+  private static func purchase(_ line: TransactionLine) -> String {
+    let columns = [
+      "transaction_id", "other_transaction_ids", "ended_at_ms", "replaced_by", "revoked_at_ms",
+      "refunded_milliunits", "price_milliunits",
+    ]
+    return text(columns.map { line[$0] })
   }
 
   /// What a row says: of all times first, then of each.

@@ -161,7 +161,7 @@ public final class ProjectionFolder {
 
   private func load(_ key: StreamKey, _ journal: JournalReader) throws(LedgerError) -> Entry {
     if let entry = cache.removeValue(forKey: key) { return entry }
-    if let entry = try stored(key) { return entry }
+    if let entry = try stored(key, journal) { return entry }
     // A stream that has folded events has a row.
     guard try !journal.hasEvents(of: key, through: projection.foldedThrough) else {
       throw .corrupt("the row of a stream is missing")
@@ -169,17 +169,27 @@ public final class ProjectionFolder {
     return Entry(StreamState())
   }
 
-  private func stored(_ key: StreamKey) throws(LedgerError) -> Entry? {
+  private func stored(
+    _ key: StreamKey, _ journal: JournalReader
+  ) throws(LedgerError) -> Entry? {
     guard let stream = try projection.stream(key) else { return nil }
-    return Entry(stream.state, broken: stream.broken, stream.reference)
+    var state = stream.state
+    if state.hasTwins {
+      var folding = StreamFolding()
+      try journal.forEachPayload(of: key, through: projection.foldedThrough) { folding.fold($0) }
+      state = folding.state
+    }
+    return Entry(state, broken: stream.broken, stream.reference)
   }
 
   /// The state of a stream by its row, which is cached for the next fold; nil if it has none.
   ///
   /// - Throws: `LedgerError.corrupt` when the row is damaged, otherwise what SQLite reports.
-  func state(of key: StreamKey) throws(LedgerError) -> StreamState? {
+  func state(
+    of key: StreamKey, _ journal: JournalReader
+  ) throws(LedgerError) -> StreamState? {
     if let entry = cache[key] { return entry.state }
-    guard let entry = try stored(key) else { return nil }
+    guard let entry = try stored(key, journal) else { return nil }
     updateCache(entry, key)
     return entry.state
   }

@@ -95,7 +95,9 @@ final class ProjectionWriter {
     var known = RowStates(seq: folder.projection.foldedThrough)
     for case .event(let event) in batch where event.isJudged {
       guard let stream = event.streamKey, known.states[stream] == nil else { continue }
-      attempt { () throws(LedgerError) in known.states[stream] = try folder.state(of: stream) }
+      attempt { () throws(LedgerError) in
+        known.states[stream] = try folder.state(of: stream, reader)
+      }
     }
     return known
   }

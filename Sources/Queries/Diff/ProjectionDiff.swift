@@ -162,18 +162,22 @@ public struct ProjectionDiff {
     }
     return RowDifference(
       key: key, kind: before == nil ? .added : after == nil ? .gone : .changed,
-      before: document(key, before?.row), after: document(key, row))
+      before: document(key, before?.row), after: document(key, row),
+      hasOtherTransactions: !isOlder && before?.lines != after?.lines)
   }
 
-  /// Whether rows are equal and found by the same ids. An older layout tells neither these nor
-  /// which product is renewed: there the answers decide, which that product shows in.
+  /// Whether rows are equal, with the same purchases, and found by the same ids. An older layout
+  /// tells neither these nor which product is renewed: there the answers decide, which that product
+  /// shows in.
   ///
   /// - Parameter row: that of `after`, as far as the layout of `before` tells it.
   private func isSame(
     _ before: FoldedStream, _ after: FoldedStream, _ row: EntitlementRow
   ) -> Bool {
     guard before.broken == after.broken else { return false }
-    if before.hasState { return before.row == row && before.indexed == after.indexed }
+    if before.hasState {
+      return before.row == row && before.indexed == after.indexed && before.lines == after.lines
+    }
     var stored = row
     stored.renewedProductId = nil
     return before.row == stored

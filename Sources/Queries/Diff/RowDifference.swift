@@ -19,6 +19,7 @@ public struct RowDifference: Sendable {
   public let kind: Kind
   let before: RowDocument?
   let after: RowDocument?
+  let hasOtherTransactions: Bool
 
   public var access: Access {
     switch (before?.entitlement.givesAccess ?? false, after?.entitlement.givesAccess ?? false) {
@@ -34,13 +35,14 @@ public struct RowDifference: Sendable {
   /// The product of the built row; if there is none, of the live one.
   public var productId: String? { (after ?? before)?.entitlement.productId }
 
-  /// Members of the row that differ at the time of the comparison; empty if the rows only differ
-  /// at other times.
+  /// Members of the row that differ at the time of the comparison, and `transactions` if those do;
+  /// empty if the rows only differ at other times.
   public var fields: [String] {
     guard case .object(let old) = before?.json, case .object(let new) = after?.json else {
       return []
     }
     return zip(old, new).filter { $0.1 != $1.1 }.map(\.0.0)
+      + (hasOtherTransactions ? ["transactions"] : [])
   }
 
   /// The members whose values differ at the time of the comparison, but for those that name the
@@ -86,7 +88,9 @@ public struct RowDifference: Sendable {
       JSONMember("original_transaction_id", .text()) { $0.key.originalTransactionId },
       JSONMember("change", .oneOf(Kind.allCases.map(\.rawValue))) { $0.kind.rawValue },
       JSONMember("access", .oneOf(Access.allCases.map(\.rawValue))) { $0.access.rawValue },
-      JSONMember("fields", .list(.text("The members of the row that differ."))) { $0.fields },
+      JSONMember(
+        "fields", .list(.text("The members of the row that differ; transactions if those do."))
+      ) { $0.fields },
       JSONMember("before", RowDocument.object) { $0.before },
       JSONMember("after", RowDocument.object) { $0.after },
     ])

@@ -32,6 +32,8 @@ public struct HistoryEntry: Sendable {
   public let receipt: V1Receipt?
   /// The stream that replaced this one when its transaction was revoked.
   let replacement: Replacement?
+  /// What a refund that it tells of gave back, by the line of its transaction, in milliunits.
+  let givenBack: Int64?
   /// What rules made of its transaction, in plain English; told once, by the first event about it.
   public internal(set) var rules: [String] = []
 
@@ -113,7 +115,7 @@ public struct HistoryEntry: Sendable {
     ]
 
   private static let consequences: [JSONMember<HistoryEntry>] = [
-    JSONMember("money", paid) { $0.transaction },
+    JSONMember("money", .optional(paid.schema)) { $0.money },
     JSONMember("changes", .changes) { $0.changes.json },
     .ifAny(
       "unread_transaction",
@@ -136,9 +138,19 @@ public struct HistoryEntry: Sendable {
   /// milliunits of the currency, the revoked percentage in thousandths of a percent. Amounts of
   /// several transactions are never added up: Apple says that its prices are not for accounting,
   /// and currencies differ.
-  public var money: JSONValue { transaction.map(Self.paid.json) ?? .null }
+  public var money: JSONValue {
+    transaction.map { Self.paid.json((transaction: $0, givenBack: givenBack)) } ?? .null
+  }
 
-  private static let paid = JSONObject<Transaction>([
+  private static let paid = JSONObject<(transaction: Transaction, givenBack: Int64?)>(
+    told.map { $0.of(\.transaction) } + [
+      JSONMember(
+        "refunded_milliunits",
+        .integer("What a refund gave back of the price, as in the list of transactions.")
+      ) { $0.givenBack }
+    ])
+
+  private static let told: [JSONMember<Transaction>] = [
     JSONMember("price", .integer("The price in thousandths of the currency's unit.")) { $0.price },
     JSONMember("currency", .text("The currency code of ISO 4217.")) { $0.currency },
     JSONMember("quantity", .integer()) { $0.quantity },
@@ -160,7 +172,7 @@ public struct HistoryEntry: Sendable {
     JSONMember(
       "revocation_percentage", .integer("The refunded share in thousandths of a percent.")
     ) { $0.revocationPercentage },
-  ])
+  ]
 }
 
 extension [HistoryEntry.Change] {

@@ -94,8 +94,17 @@ struct HistoryEvolution {
       changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
       redeliveries: redeliveries, payload: isRaw && isShown(event) ? shown(payload) : nil,
       receipt: receipt(in: payload, receivedAt: event.receivedAt),
-      replacement: Replacement.of(transaction?.revocationDate, among: replacements))
+      replacement: Replacement.of(transaction?.revocationDate, among: replacements),
+      givenBack: transaction.flatMap(givenBack))
     append(entry)
+  }
+
+  /// What was given back of a revoked transaction, by its line as of the last event.
+  private func givenBack(_ transaction: Transaction) -> Int64? {
+    guard transaction.revocationDate != nil else { return nil }
+    let lines = progress.state.lines(of: key)
+    let line = lines.first { $0.isAbout(transaction.transactionId) }
+    return line?.told(among: replacements).integer("refunded_milliunits")
   }
 
   /// The decoded payload; encoded if there may be many pages of them.

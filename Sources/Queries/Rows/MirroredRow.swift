@@ -9,6 +9,8 @@ public struct MirroredRow: Sendable {
   /// With all spans.
   public let row: EntitlementRow
   public let succeededBy: String?
+  /// Its purchases.
+  public let lines: [TransactionLine]
   /// The owner's accounts that have the purchase.
   public let accounts: [String]
 }
@@ -22,7 +24,7 @@ extension LedgerReader {
     after key: StreamKey?, limit: Int
   ) throws(LedgerError) -> [MirroredRow]? {
     try mirrored { (projection) throws(LedgerError) in
-      try projection.wholeRows(after: key, limit: limit)
+      try projection.streams(after: key, limit: limit)
     }
   }
 
@@ -33,7 +35,7 @@ extension LedgerReader {
   /// - Throws: what SQLite reports.
   public func mirroredRows(of keys: Set<StreamKey>) throws(LedgerError) -> [MirroredRow]? {
     try mirrored { (projection) throws(LedgerError) in
-      try related(keys, projection).map(\.projected)
+      try related(keys, projection)
     }
   }
 
@@ -59,7 +61,7 @@ extension LedgerReader {
   }
 
   private func mirrored(
-    _ read: (ProjectionReader) throws(LedgerError) -> [ProjectedRow]
+    _ read: (ProjectionReader) throws(LedgerError) -> [FoldedStream]
   ) throws(LedgerError) -> [MirroredRow]? {
     guard let opened = readable(), opened.isOwn, isFollowing else { return nil }
     defer { if !reusesSnapshot { endSnapshot() } }
@@ -75,7 +77,7 @@ extension LedgerReader {
       found.append(
         MirroredRow(
           key: item.key, row: item.row, succeededBy: try successor(of: item.key, question, opened),
-          accounts: accounts))
+          lines: try told(item.lines, of: item.key, question), accounts: accounts))
     }
     return found
   }

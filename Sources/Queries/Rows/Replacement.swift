@@ -19,3 +19,10 @@ struct Replacement: Sendable {
     }
   }
 }
+
+extension TransactionLine {
+  /// The line where what was taken back for another purchase is no refund, as in `transaction_v1`.
+  func told(among replacements: [Replacement]) -> TransactionLine {
+    Replacement.of(integer("revoked_at_ms"), among: replacements) == nil ? self : withoutRefund
+  }
+}

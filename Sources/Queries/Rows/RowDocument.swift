@@ -49,8 +49,10 @@ public struct RowDocument: Sendable {
   /// Its fields, `as_of` and `known_at` before the number of events, then what is no part of the
   /// row proper. `anomaly` is true or absent.
   public static let object: JSONObject<RowDocument> = {
-    let fields = RowField.members.filter { $0.name != "anomaly" }
-      .map { field in JSONMember<RowDocument>(field.name, field.schema) { $0.answer.json(field) } }
+    let fields = RowField.members(of: RowField.all).filter { $0.name != "anomaly" }
+      .map { field in
+        JSONMember<RowDocument>(field.name, field.schema) { field.json(of: $0.answer) }
+      }
     let place = fields.firstIndex { $0.name == "event_count" } ?? fields.count
     return JSONObject(
       "Entitlement",
@@ -101,46 +103,4 @@ public struct RowDocument: Sendable {
   /// Of the timeline too.
   static let confirmed = JSONSchema.time(
     "When Apple, asked for it, last said the same. Absent if it was not asked.")
-}
-
-extension RowAnswer {
-  fileprivate func json(_ member: RowField.Member) -> JSONValue {
-    guard member.isObject else { return member.fields[0].field.value(self).json }
-    if case .none = member.fields[0].field.value(self) { return .null }
-    return .object(member.fields.map { ($0.name, $0.field.value(self).json) })
-  }
-}
-
-extension RowField.Member {
-  fileprivate var schema: JSONSchema {
-    guard isObject else { return fields[0].field.schema }
-    return .optional(
-      .object(fields.map { ($0.name, $0.field.schema) }, required: fields.map(\.name)))
-  }
-}
-
-extension RowField {
-  fileprivate var schema: JSONSchema {
-    let schema: JSONSchema =
-      switch kind {
-      case .text, .uuid: .text(meaning)
-      case .integer: .integer(meaning)
-      case .flag: .boolean(meaning)
-      case .time: .time(meaning)
-      case .oneOf(let values): .oneOf(values, meaning)
-      }
-    return isOptional ? .optional(schema) : schema
-  }
-}
-
-extension RowField.Value {
-  fileprivate var json: JSONValue {
-    switch self {
-    case .none: .null
-    case .text(let text): .string(text)
-    case .integer(let number): .integer(number)
-    case .flag(let flag): .boolean(flag)
-    case .uuid(let uuid): .string(uuid.description)
-    }
-  }
 }

@@ -130,14 +130,17 @@ public final class Projection {
     guard let found else { return nil }
     let last = found.projected.row.lastEvent
     guard let bytes = packer.unpack(found.state),
-      let state = StreamState(decoding: bytes, lastSeq: last?.seq)
+      var state = StreamState(decoding: bytes, lastSeq: last?.seq)
     else { throw .corrupt("the state of a row") }
-    let sums = RowSums(found.columns, try reading.spanSums(of: found.id))
+    let lines = try reading.lineSums(of: found.id)
+    state.setSeqs(lines.map { ($0.transactionId, $0.firstSeq, $0.lastSeq) })
+    let sums = RowSums(found.columns, try reading.spanSums(of: found.id), lines)
     return StoredStream(
       state: state, broken: found.projected.broken,
       reference: RowReference(
         id: found.id, ids: FoldedStream.ids(state), predecessors: state.predecessors,
-        share: SetDigest(key: key, content: sums.content, state: bytes), spans: sums.spans))
+        share: SetDigest(key: key, content: sums.content, state: bytes), spans: sums.spans,
+        lines: lines))
   }
 
   private static let selectByKey =
@@ -159,6 +162,7 @@ public final class Projection {
     /// The row's share of the digest: equal for the same row and state.
     public let share: SetDigest
     let spans: [RowSums.Span]
+    let lines: [LineSum]
   }
 
   /// Runs `body`, which reads and writes rows, and stores `foldedThrough`, in one SQL transaction.

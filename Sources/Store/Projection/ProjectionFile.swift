@@ -7,12 +7,14 @@ public import Platform
 public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
-  static let schema = 13
+  static let schema = 14
   /// The schema of fold version 2, which is read to be compared with, and for nothing else.
   static let comparedSchema = 10
   /// The tables and views of an empty projection.
-  static let tables = Migrations.projection(
-    purchase: RowLayout.purchaseColumns, entitlement: SQLView.selected)
+  static let tables = Migrations.projection([
+    ("{purchase}", RowLayout.purchaseColumns), ("{line}", LineTable.definitions),
+    ("{entitlement}", SQLView.selected), ("{transaction}", SQLView.selectedLine),
+  ])
   /// Finds rows by their present answer, and what time alone changes by its time. A build makes
   /// these at its end, from sorted keys.
   static let answerIndexes = """

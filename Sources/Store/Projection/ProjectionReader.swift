@@ -1,6 +1,7 @@
 public import AppStore
 public import Entitlements
 public import Platform
+import StrictJSON
 
 /// Reads one projection through a read-only connection. Use one per thread.
 ///
@@ -268,13 +269,6 @@ public final class ProjectionReader {
     return found
   }
 
-  /// Up to `limit` rows with all spans after a key, in key order.
-  ///
-  /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
-  public func wholeRows(after key: StreamKey?, limit: Int) throws(LedgerError) -> [ProjectedRow] {
-    try all(after: key, limit, row(.all))
-  }
-
   /// Up to `limit` rows with their states after a key, in key order; without them if the file was
   /// opened to be compared.
   ///
@@ -346,18 +340,20 @@ public final class ProjectionReader {
       .all(stream)
   }
 
-  /// Up to 100 rows that a transaction id belongs to, by their keys: of each transaction that
-  /// covers a time. Reads all spans: an index would take 45 bytes an event, for a rare question.
+  /// Up to 100 rows that a transaction id belongs to, by their keys. Reads all lines: an index
+  /// would take 45 bytes an event, for a rare question.
   ///
   /// - Throws: what SQLite reports.
   public func keys(ofTransaction id: String) throws(LedgerError) -> [StreamKey] {
     try connection.statement(
       """
       SELECT DISTINCT a.environment, a.bundle_id, e.original_transaction_id
-      FROM entitlement_span s JOIN entitlement e ON e.id = s.entitlement_id
-        JOIN app a ON a.id = e.app_id WHERE s.transaction_id = ? ORDER BY 3, 1, 2 LIMIT 100
+      FROM transaction_line t JOIN entitlement e ON e.id = t.entitlement_id
+        JOIN app a ON a.id = e.app_id
+      WHERE t.transaction_id = ?1 OR instr(t.other_transaction_ids, ?2)
+      ORDER BY 3, 1, 2 LIMIT 100
       """
-    ).bind(1, id).all { row in
+    ).bind(1, id).bind(2, JSONValue.string(id).text).all { row in
       StreamKey(
         environment: Environment(rawValue: row.text(0)), bundleId: row.text(1),
         originalTransactionId: row.text(2))
@@ -402,8 +398,9 @@ public final class ProjectionReader {
   /// A stored row with its state.
   func unpacked(_ stored: RowReading.Stored) throws(LedgerError) -> FoldedStream {
     guard reading.layout.isChecked else { return FoldedStream(withoutState: stored.projected) }
+    let lines = try reading.lines(of: stored.id, stored.projected.key, count: stored.lineCount)
     guard let state = packer.unpack(stored.state),
-      let stream = FoldedStream(stored.projected, state: state)
+      let stream = FoldedStream(stored.projected, lines, state: state)
     else { throw .corrupt("the state of a row") }
     return stream
   }

@@ -18,6 +18,11 @@ extension SQLView {
       + fields("status", "gives_access", "transaction_id", "product_id", "expires_at_ms", "gap"),
     schema: projectionSchema)
 
+  static let transaction = SQLView(
+    name: "transaction_v1",
+    meaning: "One row for each purchase: a transaction that was bought or renewed.",
+    columns: TransactionField.all.map(Column.init), schema: projectionSchema)
+
   private static func fields(_ names: String...) -> [Column] {
     names.flatMap { name in RowField.all.filter { $0.column == name }.map(Column.init) }
   }
@@ -53,6 +58,25 @@ extension SQLView {
     "last_notification_type": "e.last_type",
   ]
 
+  /// What the view `transaction_v1` selects: of the line `t`, its row `e` and its app `a`.
+  static let selectedLine = TransactionField.all.map { field in
+    lineExpressions[field.column].map { "\($0) AS \(field.column)" } ?? "t.\(field.column)"
+  }.joined(separator: ",\n  ")
+
+  /// Of what is not stored under its name. What is taken back within a day of the purchase that
+  /// replaces the row is no refund, as in `Replacement`.
+  private static let lineExpressions = [
+    "environment": "a.environment", "bundle_id": "a.bundle_id",
+    "original_transaction_id": "e.original_transaction_id",
+    "refunded_milliunits": """
+    iif(t.refunded_milliunits > 0 AND EXISTS (
+        SELECT 1 FROM predecessor n JOIN entitlement r ON r.id = t.entitlement_id
+        WHERE n.original_transaction_id = r.original_transaction_id AND n.app_id = t.app_id
+        AND n.named_at_ms BETWEEN t.revoked_at_ms - 86400000 AND t.revoked_at_ms + 86400000),
+      0, t.refunded_milliunits)
+    """,
+  ]
+
   private static let isOver =
     "s.status = 'active' AND e.lasting_from_ms + d.milliseconds <= clock.now"
 
@@ -79,10 +103,11 @@ extension SQLView {
 }
 
 extension SQLView.Column {
-  fileprivate init(_ field: RowField) {
+  fileprivate init<Subject>(_ field: Field<Subject>) {
     switch field.kind {
     case .text, .uuid: self.init(field.column, .text, field.meaning)
     case .integer, .time: self.init(field.column, .integer, field.meaning)
+    case .texts: self.init(field.column, .text, field.meaning + " A JSON array.")
     case .flag: self.init(field.column, .integer, field.meaning + " 1 if so, else 0.")
     case .oneOf(let values):
       self.init(

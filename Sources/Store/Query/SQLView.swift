@@ -30,7 +30,9 @@ public struct SQLView: Sendable {
   static let temporarySchema = "temp"
 
   /// All views, in the order in which they are described.
-  public static let all = [journal, quarantine, entitlement, entitlementSpan, customerEntitlement]
+  public static let all = [
+    journal, quarantine, entitlement, entitlementSpan, transaction, customerEntitlement,
+  ]
 
   /// A query for help texts.
   public static let exampleQuery = "SELECT status, count(*) FROM entitlement_v1 GROUP BY status"

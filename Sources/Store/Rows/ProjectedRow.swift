@@ -30,6 +30,8 @@ public enum WantedSpans: Sendable {
 public struct FoldedStream: Sendable, Equatable {
   public let key: StreamKey
   public let row: EntitlementRow
+  /// By when they were bought, then by their ids.
+  public let lines: [TransactionLine]
   /// `StreamState.encoded()`, which is the same for any order of arrival (promise 6).
   public let state: [UInt8]
   /// The ids by which the row can be found, in the order of the kinds of the table `token`: app
@@ -43,7 +45,7 @@ public struct FoldedStream: Sendable, Equatable {
 
   public init(_ key: StreamKey, _ state: StreamState, by fold: Fold, broken: String? = nil) {
     self.key = key
-    (row, self.state) = state.rowAndEncoding(by: fold)
+    (row, lines, self.state) = state.folded(key, by: fold)
     ids = Self.ids(state)
     predecessors = state.predecessors
     self.broken = broken
@@ -52,10 +54,11 @@ public struct FoldedStream: Sendable, Equatable {
   public var projected: ProjectedRow { ProjectedRow(key: key, row: row, broken: broken) }
 
   /// A stored row, with its state as it was unpacked; nil if the state is damaged.
-  init?(_ stored: ProjectedRow, state: [UInt8]) {
+  init?(_ stored: ProjectedRow, _ lines: [TransactionLine], state: [UInt8]) {
     guard let decoded = StreamState(decoding: state) else { return nil }
     key = stored.key
     row = stored.row
+    self.lines = lines
     self.state = state
     ids = Self.ids(decoded)
     predecessors = decoded.predecessors
@@ -66,7 +69,7 @@ public struct FoldedStream: Sendable, Equatable {
   init(withoutState stored: ProjectedRow) {
     key = stored.key
     row = stored.row
-    (state, ids, predecessors) = ([], [], [])
+    (lines, state, ids, predecessors) = ([], [], [], [])
     broken = stored.broken
   }
 
@@ -89,6 +92,7 @@ public struct FoldedStream: Sendable, Equatable {
 /// A stream as it is written: what takes time is done, on any thread.
 public struct PackedStream: Sendable {
   let projected: ProjectedRow
+  let lines: [TransactionLine]
   /// `FoldedStream.ids`.
   let ids: [[String]]
   let predecessors: [Predecessor]

@@ -9,8 +9,8 @@ struct RowLayout {
   /// Whether rows have the checksums of this program, and a state that it reads.
   let isChecked: Bool
 
-  /// The columns that `EntitlementRow.visitColumns` adds.
-  static let content: Range<Int32> = 11..<27
+  /// The columns that `EntitlementRow.visitColumns` adds, and the number of lines.
+  static let content: Range<Int32> = 11..<28
   /// Of the checksum, and of the transaction.
   static let (spanColumns, firstPurchaseColumn) = (
     Int32(spanNames.count), Int32(answerNames.count)
@@ -29,7 +29,8 @@ struct RowLayout {
 
   /// That of `ProjectionFile.schema`.
   static let own = RowLayout(
-    columns: columns("e.answer_product_id", "e.renewed_product_id", "e.span_count"),
+    columns: columns(
+      "e.answer_product_id", "e.renewed_product_id", "e.span_count, e.line_count"),
     spans: spans(
       spanNames.map { "s.\($0)" }.joined(separator: ", "), "FROM entitlement_span s"),
     isChecked: true)
@@ -37,7 +38,8 @@ struct RowLayout {
   /// That of `ProjectionFile.comparedSchema`, where products and offers are in tables of their own.
   static let compared = RowLayout(
     columns: columns(
-      "NULL", "NULL", "(SELECT count(*) FROM entitlement_span s WHERE s.entitlement_id = e.id)"),
+      "NULL", "NULL",
+      "(SELECT count(*) FROM entitlement_span s WHERE s.entitlement_id = e.id), 0"),
     spans: spans(
       spanNames.map { comparedColumns[$0] ?? "NULL" }.joined(separator: ", "),
       """
@@ -72,14 +74,14 @@ struct RowLayout {
     "CASE typeof(s.\(name)) WHEN 'null' THEN e.\(name) WHEN 'text' THEN s.\(name) END"
   }
 
-  private static func columns(_ product: String, _ renewed: String, _ spanCount: String) -> String {
+  private static func columns(_ product: String, _ renewed: String, _ counts: String) -> String {
     """
     e.id, e.app_id, e.original_transaction_id, e.checksum, e.last_seq, e.broken, e.state,
     e.answer_status, \(product), e.answer_from_ms, e.answer_until_ms, e.lasting_product_id,
     e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type, e.last_subtype,
     e.last_signed_date_ms, e.auto_renew, e.renewal_product_id, \(renewed),
     e.grace_period_expires_at_ms, e.price_increase, e.commitment_auto_renew, e.revoked_at_ms,
-    e.anomaly, \(spanCount)
+    e.anomaly, \(counts)
     """
   }
 

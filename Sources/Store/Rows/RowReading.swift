@@ -25,6 +25,7 @@ struct RowReading {
     /// The packed state; empty unless it was asked for.
     let state: [UInt8]
     let answer: Answer?
+    let lineCount: Int64
   }
 
   /// The columns `answer_…`: status and product from a time until another.
@@ -60,7 +61,8 @@ struct RowReading {
     }
     return Stored(
       id: id, app: app, projected: ProjectedRow(key: key, row: found, broken: broken),
-      columns: columns, state: withState ? row.bytes(6) : [], answer: answer)
+      columns: columns, state: withState ? row.bytes(6) : [], answer: answer,
+      lineCount: row.int(27))
   }
 
   private static func columns(_ row: Statement) -> EntitlementRow {

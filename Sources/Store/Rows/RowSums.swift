@@ -78,16 +78,21 @@ struct RowSums: Sendable, Equatable {
   let columns: Checksum
   /// Of each span, in ascending order of time.
   let spans: [Span]
+  /// Of each line, in any order.
+  let lines: [LineSum]
 
-  init(_ columns: Checksum, _ spans: [Span]) {
+  init(_ columns: Checksum, _ spans: [Span], _ lines: [LineSum]) {
     self.columns = columns
     self.spans = spans
+    self.lines = lines
   }
 
-  init(_ row: EntitlementRow, _ key: StreamKey) {
+  init(_ row: EntitlementRow, _ lines: [TransactionLine], _ key: StreamKey) {
     var columns = Checksum()
     row.visitColumns(&columns)
+    columns.add(Int64(lines.count))
     self.columns = columns
+    self.lines = lines.map { LineSum($0) }
     spans = row.spans.indices.map { index in
       var sum = Checksum()
       sum.add(key.originalTransactionId)
@@ -96,14 +101,16 @@ struct RowSums: Sendable, Equatable {
     }
   }
 
-  /// Of all columns and spans.
+  /// Of all columns, spans and lines.
   var content: Int64 {
     var content = columns
     for span in spans { content.add(span.sum) }
+    content.add(lines.reduce(0) { $0 &+ $1.content })
     return content.value
   }
 
-  /// The checksum of a stored row: over everything that it was written from but its spans.
+  /// The checksum of a stored row: over everything that it was written from but its spans and
+  /// lines.
   ///
   /// - Parameters:
   ///   - columns: `RowSums.columns`.

@@ -24,6 +24,7 @@ extension Projection {
     let answer = answer(of: projected.row, at: now)
     let id = try writeRow(packed, app, answer, over: reference, connection)
     try writeSpans(of: id, packed, app, replacing: reference?.spans ?? [], connection)
+    try writeLines(of: id, packed, app, replacing: reference?.lines ?? [], connection)
     let hasSameIds = (reference?.ids ?? [[], [], []]).elementsEqual(packed.ids) {
       $0.elementsEqual($1, by: ByteSearch.areEqual)
     }
@@ -41,7 +42,7 @@ extension Projection {
     digest.add(packed.share)
     return RowReference(
       id: id, ids: packed.ids, predecessors: packed.predecessors, share: packed.share,
-      spans: packed.sums.spans)
+      spans: packed.sums.spans, lines: packed.sums.lines)
   }
 
   /// What a row answers at a time, as columns; nil if it has no span.
@@ -64,6 +65,7 @@ extension Projection {
         .bind(10, projected.row.lastEvent?.seq).bind(11, packed.state)
       var binder = ColumnBinder(statement: statement, index: 12)
       projected.row.visitColumns(&binder)
+      binder.add(Int64(packed.lines.count))
       try statement.run()
       return connection.changes == 1
     }
@@ -82,7 +84,7 @@ extension Projection {
     answer_until_ms, checksum, last_seq, state, lasting_product_id, lasting_from_ms, event_count,
     last_uuid, last_type, last_subtype, last_signed_date_ms, auto_renew, renewal_product_id,
     renewed_product_id, grace_period_expires_at_ms, price_increase, commitment_auto_renew,
-    revoked_at_ms, anomaly, span_count
+    revoked_at_ms, anomaly, span_count, line_count
     """.split { $0 == "," || $0.isWhitespace }
 
   private static let insert = """
@@ -164,6 +166,37 @@ extension Projection {
       VALUES (\(names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))
       """
   }()
+
+  // MARK: Lines
+
+  /// Writes the lines that differ from those of the row before.
+  private func writeLines(
+    of id: Int64, _ packed: PackedStream, _ app: Int64, replacing before: [LineSum],
+    _ connection: SQLiteConnection
+  ) throws(LedgerError) {
+    var old: [ExactText: LineSum] = [:]
+    for sum in before { old[ExactText(sum.transactionId)] = sum }
+    for (line, sum) in zip(packed.lines, packed.sums.lines) {
+      let known = old.removeValue(forKey: ExactText(sum.transactionId))
+      if known == sum { continue }
+      func write(_ sql: String) throws(LedgerError) -> Bool {
+        let statement = try connection.statement(sql)
+        statement.bind(1, id).bind(2, app).bind(3, sum.stored)
+        var binder = ColumnBinder(statement: statement, index: 4)
+        for value in line.values.dropFirst(TransactionField.keyCount) { binder.add(value) }
+        try statement.run()
+        return connection.changes == 1
+      }
+      // In a damaged file a line may stand where there was none.
+      if known == nil, try write(LineTable.insert) { continue }
+      _ = try write(LineTable.replace)
+    }
+    for sum in old.values {
+      try connection.statement(
+        "DELETE FROM transaction_line WHERE entitlement_id = ? AND transaction_id = ?"
+      ).bind(1, id).bind(2, sum.transactionId).run()
+    }
+  }
 
   // MARK: Ids that rows are found by
 

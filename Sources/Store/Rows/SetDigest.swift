@@ -45,8 +45,8 @@ public struct SetDigest: Sendable, Equatable {
 
   /// Adds a row.
   public mutating func add(_ stream: FoldedStream) {
-    add(
-      Self(key: stream.key, content: RowSums(stream.row, stream.key).content, state: stream.state))
+    let sums = RowSums(stream.row, stream.lines, stream.key)
+    add(Self(key: stream.key, content: sums.content, state: stream.state))
   }
 
   /// Adds an element that is given as bytes, for sets of other things than rows.

@@ -11,10 +11,10 @@ public final class StatePacker {
   /// Prepares a stream for `Projection.write`.
   public func pack(_ stream: FoldedStream) -> PackedStream {
     let state = pack(stream.state)
-    let sums = RowSums(stream.row, stream.key)
+    let sums = RowSums(stream.row, stream.lines, stream.key)
     return PackedStream(
-      projected: stream.projected, ids: stream.ids, predecessors: stream.predecessors,
-      state: state, sums: sums,
+      projected: stream.projected, lines: stream.lines, ids: stream.ids,
+      predecessors: stream.predecessors, state: state, sums: sums,
       checksum: state.withUnsafeBytes {
         RowSums.checksum(
           sums.columns, stream.key, stream.row.lastEvent?.seq, broken: stream.broken, state: $0)

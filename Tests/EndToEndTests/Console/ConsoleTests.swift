@@ -131,7 +131,7 @@ import Testing
     try session.daemon.logged("mapping_refused")
     try session.show("#/subscriptions")
     try session.show("#/")
-    try session.browser.wait(for: "is not in force", in: "#refused-mapping")
+    try session.browser.wait("document.querySelector('#refused-mapping')")
     let text = try session.browser.text("#refused-mapping")
     #expect(text.contains("pro would be lost by 2"), "\(text)")
     #expect(text.contains("com.example.app, Production; the limit is 5 %"), "\(text)")

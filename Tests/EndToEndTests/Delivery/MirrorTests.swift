@@ -312,6 +312,7 @@ struct MirrorTests {
     #expect(world.sink(daemon)?["reason"]?.kind == .null)
     let found = try world.sql("SELECT DISTINCT storefront FROM ledger.entitlement_v1")
     #expect(found == "USA")
+    #expect(try world.sql("SELECT count(*) FROM ledger.transaction_v1") == "3")
     #expect(try !world.installation.run("doctor").output.contains("mirror-schema"))
     try world.compare(daemon)
     #expect(try world.rows("SELECT * FROM own").count == 3)

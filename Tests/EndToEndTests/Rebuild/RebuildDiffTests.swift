@@ -80,6 +80,27 @@ import Testing
     #expect(try installation.roles() == ["live", "built"])
   }
 
+  /// A stored state does not tell where in the journal its purchases are.
+  @Test func `purchases that differ are a difference of their row`() throws {
+    let installation = try Installation.renewing(2)
+    let rows = try ProjectionReader.open(installation.dataFolder)
+    let stored = try #require(try rows.streams(withOriginalTransactionId: "70000").first)
+    let state = try #require(
+      StreamState(decoding: stored.state, lastSeq: stored.row.lastEvent?.seq))
+    try installation.tamper { projection in
+      try projection.replace(
+        projection.packer.pack(FoldedStream(stored.key, state)),
+        over: try projection.stream(stored.key)?.reference)
+    }
+    let output = installation.folder.appending(path: "diff.csv")
+    let finished = try installation.run(
+      "rebuild", "--diff", "--fail-on", "any", "--output", output.path)
+    #expect(finished.code == 1, "\(finished)")
+    let found = try CSVText(String(contentsOf: output, encoding: .utf8)).rows
+    #expect(found.count == 1 && found.first?["fields"] == "transactions", "\(found)")
+    #expect(try installation.run("verify").code == 1)
+  }
+
   /// A live projection that differs from the journal: two rows are swapped, one is missing, one has
   /// no stream. The product ids contain every character that CSV must quote.
   private func differing() throws -> Installation {

@@ -83,7 +83,7 @@ package enum RandomEvent {
   package static var integers: [WritableKeyPath<Transaction, Int64?>] {
     [
       \.expiresDate, \.quantity, \.price, \.offerType, \.revocationDate, \.revocationReason,
-      \.revocationPercentage,
+      \.revocationPercentage, \.originalPurchaseDate,
     ]
   }
 }

@@ -1,3 +1,4 @@
+import Entitlements
 import Glibc
 package import Store
 
@@ -25,6 +26,7 @@ package enum StandInProjection {
 
   private static var schema: String {
     let own = own.map(\.name).filter { !["environment", "bundle_id"].contains($0) }
+    let lines = TransactionField.all.dropFirst(2).map { "NULL AS \($0.column)" }
     return """
       PRAGMA application_id=\(0x5355_4245);
       CREATE TABLE app (id INTEGER PRIMARY KEY, environment TEXT, bundle_id TEXT);
@@ -38,6 +40,8 @@ package enum StandInProjection {
           status = 'active' AS gives_access, NULL AS transaction_id, NULL AS product_id,
           to_ms AS expires_at_ms, 0 AS gap
         FROM closed JOIN app ON app.id = app_id;
+      CREATE VIEW transaction_v1 AS SELECT environment, bundle_id, \(lines.joined(separator: ", "))
+        FROM app;
       INSERT INTO app VALUES (1, 'Production', 'com.example.app');
       INSERT INTO purchase (app_id, state, original_transaction_id, status, gives_access)
         VALUES (1, x'00', '2000000000000000', 'active', 1), (1, x'00', '2', 'expired', 0);

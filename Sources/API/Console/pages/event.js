@@ -83,8 +83,8 @@ export function opened(event, curl) {
         time(redeliveries.last_at, exact)]] : null,
       event.transaction_id ? ["Transaction", event.transaction_id] : null,
       paid ? ["Price", paid] : null,
-      refunds.has(event.notification_type) && paid ? ["Refunded", money(refunded(event.money.price,
-        event.money.revocation_percentage), event.money.currency)] : null,
+      refunds.has(event.notification_type) && paid ? ["Refunded",
+        money(event.money.refunded_milliunits, event.money.currency)] : null,
       event.object === "quarantined" ? ["To admit it", code(`subledger quarantine admit ${event.id}`)]
         : ["Journal", `seq ${event.seq}`],
       ["Notification UUID", event.notification_uuid ?? "–"],

@@ -77,7 +77,7 @@ const events = (parameters) => address("events", [], parameters);
 /// The configured mapping of products to entitlements, where too many would lose one by it.
 const refused = (data) => (data.refused_mapping.length ? h("div", { class: "note red",
   role: "alert", id: "refused-mapping" }, h("p", {}, "The configured mapping of products to ",
-"entitlements is not in force. The one before is, because by the new one"),
+"entitlements is not in force. The one before is, because by the new one:"),
 h("ul", {}, data.refused_mapping.map((loss) => h("li", {}, h("b", {}, loss.name), ` would be lost by ${
   count(loss.would_lose)} of ${many(loss.having, "customer")} of ${loss.bundle_id}, ${
   loss.environment}; the limit is ${loss.limit_percent} %`))),

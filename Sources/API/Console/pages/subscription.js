@@ -3,7 +3,7 @@
 
 import { address, ask, askAll, curlCommand, query, subscriptionAddress } from "./api.js";
 import { card, day, exact, facts, fill, h, id as shownId, link, longTime, many,
-  minute, money, note, raw, since, sources, tag, time } from "./draw.js";
+  minute, money, note, raw, since, sources, table, tag, time } from "./draw.js";
 import { customerPath, entitlements, others, statusPill } from "./customer.js";
 import { line, opened, purchase, refunded, tags, tone, typeName } from "./event.js";
 import { offer, ownership, rowStatus } from "./names.js";
@@ -15,8 +15,9 @@ export async function subscription(main, shown) {
   const path = `/v1/entitlements/${encodeURIComponent(id)}`;
   const where = { environment, bundle_id: bundle };
   const paths = { row: query(path, where), history: query(`${path}/history`,
-    { ...where, raw: "true" }) };
-  const [row, history] = await Promise.all([ask(paths.row), askAll(paths.history)]);
+    { ...where, raw: "true" }), purchases: query(`${path}/transactions`, where) };
+  const [row, history, purchases] = await Promise.all([ask(paths.row), askAll(paths.history),
+    askAll(paths.purchases)]);
   if (!shown.isShown()) return;
   if (!history) {
     return main.replaceChildren(h("div", { class: "stack" }, note("amber",
@@ -36,7 +37,7 @@ export async function subscription(main, shown) {
     }
     return view.answers.get(time);
   };
-  draw(main, view, shown, history, customer);
+  draw(main, view, shown, history, customer, purchases?.items ?? []);
   await measure(view, shown.isShown);
   if (shown.isShown()) view.slider.draw();
 }
@@ -46,7 +47,7 @@ const shownAt = (item) => item.signed_date ?? item.at ?? item.received_at;
 const sorted = (items) => items.map((item, at) => [item, at])
   .sort(([a, i], [b, j]) => shownAt(a) - shownAt(b) || i - j).map(([item]) => item);
 
-function draw(main, view, shown, history, customer) {
+function draw(main, view, shown, history, customer, purchases) {
   const parts = {
     answer: h("section", { class: "card", "aria-labelledby": "who" }),
     timeline: h("section", { class: "card", "aria-labelledby": "h-timeline" }),
@@ -60,8 +61,9 @@ function draw(main, view, shown, history, customer) {
       "newest first, by the time of signing"), parts.list, history.more_quarantined
       ? note("amber", "Quarantine holds more notifications about this subscription than are shown.")
       : null),
+    transactions(purchases, view),
     view.row ? raw(view.row, "Raw JSON of the row") : null,
-    sources(view.paths.row, view.paths.history, ...(customer ? [customerPath(view.row)] : []))));
+    sources(view.paths.row, view.paths.history, view.paths.purchases, ...(customer ? [customerPath(view.row)] : []))));
   drawAnswer(parts.answer, view, view.row);
   drawEvents(parts.list, view);
   view.slider = drawTimeline(parts, view);
@@ -71,6 +73,24 @@ function draw(main, view, shown, history, customer) {
   // The event that a link asks for.
   const wanted = view.events.find((it) => String(it.seq) === shown.query.event);
   if (wanted) show(parts.list, wanted)?.scrollIntoView({ block: "center" });
+}
+
+/// Each purchase with its price and what was given back, the newest first.
+function transactions(purchases, view) {
+  const list = purchases.filter((it) => it.object === "transaction").reverse();
+  if (!list.length) return null;
+  const amount = (milliunits, it) => (milliunits === null ? "–"
+    : money(milliunits, it.price?.currency));
+  return card("Transactions", h("span", { class: "soft small" },
+    `${many(list.length, "purchase")}, as of now`),
+  table(["Purchased", "Product", "Price", "Refunded", "Ended", "Transaction"], list.map((it) => [
+    time(it.purchased_at), it.product_id ?? "–", amount(it.price?.milliunits ?? null, it),
+    it.revoked_at ? amount(it.refunded, it) : "",
+    it.ended_at === null ? "Never" : [it.ended_at > view.now ? "runs until " : "",
+      time(it.ended_at), it.replaced_by ? h("span", { class: "soft small block" },
+        "for another product") : null],
+    [shownId(it.transaction_id), it.other_transaction_ids.map((other) => [" ",
+      shownId(other)])]])));
 }
 
 /// What the customer may use by name, at the time of the slider.

@@ -1,0 +1,328 @@
+public import AppStore
+import Platform
+
+/// One purchase of a customer, and what became of it: a line of `transaction_v1`.
+///
+/// Transactions with one webOrderLineItemId are one purchase, and one line.
+public struct TransactionLine: Sendable, Equatable {
+  public let key: StreamKey
+  /// Of `TransactionField.all`, in their order.
+  public let values: [FieldValue]
+
+  private init(_ key: StreamKey, _ values: [FieldValue]) {
+    (self.key, self.values) = (key, values)
+  }
+
+  /// - Parameter values: of `TransactionField.stored`.
+  public init(_ key: StreamKey, stored values: [FieldValue]) {
+    self.init(key, KeyFields.all.map { $0.value(key) } + values)
+  }
+
+  init(_ source: TransactionSource) {
+    self.init(source.key, TransactionSource.fields.map { $0.value(source) })
+  }
+
+  /// The value of a column.
+  public subscript(column: String) -> FieldValue {
+    TransactionField.places[column].map { values[$0] } ?? .none
+  }
+
+  public var transactionId: String {
+    if case .text(let id) = values[TransactionFields.transactionId] { id } else { "" }
+  }
+
+  public func text(_ column: String) -> String? {
+    if case .text(let text) = self[column] { text } else { nil }
+  }
+
+  public func integer(_ column: String) -> Int64? {
+    if case .integer(let number) = self[column] { number } else { nil }
+  }
+
+  /// Whether it is the purchase with this id.
+  public func isAbout(_ id: String) -> Bool {
+    if case .texts(let others) = self["other_transaction_ids"],
+      others.contains(where: { ByteSearch.areEqual($0, id) })
+    {
+      return true
+    }
+    return ByteSearch.areEqual(transactionId, id)
+  }
+
+  /// The same, where what was taken back is nothing that was paid back.
+  public var withoutRefund: TransactionLine {
+    TransactionLine(
+      key,
+      zip(TransactionField.all, values).map { field, value in
+        field.column == "refunded_milliunits" && value != .none ? .integer(0) : value
+      })
+  }
+
+  /// The same without the places in the journal, which depend on the order of arrival.
+  public var withoutSeq: TransactionLine {
+    TransactionLine(
+      key,
+      zip(TransactionField.all, values).map { field, value in
+        TransactionField.seqs.contains(field.column) ? .none : value
+      })
+  }
+}
+
+/// A field of a purchase. `all` is the only list of them: the JSON of a line and its schema, the
+/// columns of `transaction_v1`, and the table of a mirror follow from it.
+public typealias TransactionField = Field<TransactionLine>
+
+extension TransactionField {
+  /// All of them, in the order of the contract.
+  public static var all: [TransactionField] { TransactionFields.all }
+
+  /// What a projection stores of a line.
+  public static var stored: ArraySlice<TransactionField> { all[keyCount...] }
+
+  /// How many there are of the key, which come first.
+  public static var keyCount: Int { KeyFields.all.count }
+
+  /// The columns that depend on the order of arrival.
+  public static var seqs: [String] { ["first_seq", "last_seq"] }
+
+  /// The index of a column.
+  public static var places: [String: Int] { TransactionFields.places }
+}
+
+private enum TransactionFields {
+  static let transactionId = places["transaction_id"] ?? 0
+  static let all = TransactionSource.fields.enumerated().map { index, field in
+    TransactionField(field) { $0.values[index] }
+  }
+  static let places = Dictionary(
+    all.enumerated().map { ($1.column, $0) }, uniquingKeysWith: { one, _ in one })
+}
+
+/// What a line is made of.
+struct TransactionSource: Sendable {
+  let key: StreamKey
+  /// Of the transaction whose snapshot is the newest.
+  let register: StreamState.TransactionRegister
+  let period: Periods.Period
+  /// The same purchase under other ids, sorted.
+  let otherIds: [String]
+  /// The purchase that ended it before its time.
+  let replacedBy: String?
+  /// The first and the last event in the journal that told of it.
+  let firstSeq, lastSeq: Int64?
+
+  private var transaction: Transaction { register.transaction }
+  private var revokedAt: Int64? { period.revocation }
+  private var ownership: String? {
+    transaction.inAppOwnershipType ?? register.older?.ownership?.value
+  }
+  private var price: Purchase.Price? { register.price }
+
+  /// When it stopped to cover, or will; no earlier than it began. Nil: never.
+  private var endedAt: Int64? { period.end == .max ? nil : max(period.end, period.start) }
+
+  /// What a refund gave back, in milliunits. Nil if that is not known.
+  ///
+  /// What a family member, a seat or a replaced purchase loses is nothing that was paid back to the
+  /// customer.
+  private var refunded: Int64? {
+    guard let revokedAt else { return 0 }
+    if let ownership, ownership != "PURCHASED" { return 0 }
+    if let type = transaction.revocationType, !type.hasPrefix("REFUND") { return 0 }
+    let distance = revokedAt.subtracting(orBoundBy: period.cut)
+    if replacedBy != nil, (-Periods.day...Periods.day).contains(distance) { return 0 }
+    guard let price = price?.milliunits else { return nil }
+    guard let share = transaction.revocationPercentage else { return price }
+    return Self.part(price, share)
+  }
+
+  /// Apple's revocationPercentage is in thousandths of a percent: 100,000 is all. To the nearest
+  /// milliunit.
+  private static func part(_ price: Int64, _ share: Int64) -> Int64 {
+    let all: Int64 = 100_000
+    let (high, low) = price.multipliedFullWidth(by: min(max(share, 0), all))
+    let (quotient, rest) = all.dividingFullWidth((high, low))
+    return quotient + (rest * 2 >= all ? 1 : rest * 2 < -all ? -1 : 0)
+  }
+}
+
+extension TransactionSource {
+  /// In the order of the contract.
+  fileprivate static let fields = keys + product + dates + money + end + others
+
+  fileprivate typealias Line = Field<TransactionSource>
+
+  private static let keys = KeyFields.all.map { field in Line(field) { field.value($0.key) } }
+
+  private static let product = [
+    Line(
+      "transaction_id", .text, isRequired: true,
+      "The transaction; of several ids of one purchase, the one that Apple signed last."
+    ) { .text($0.transaction.transactionId) },
+    Line("other_transaction_ids", .texts, "Other transaction ids of the same purchase.") {
+      $0.otherIds.isEmpty ? .none : .texts($0.otherIds)
+    },
+    Line(
+      "web_order_line_item_id", .text, "Apple's id of the purchase, the same under every id."
+    ) { .of($0.register.itemName) },
+    Line("product_id", .text, "The product.") { .of($0.transaction.productId) },
+    Line("product_type", .text, "The type of the product, as Apple names it.") {
+      .of($0.transaction.type)
+    },
+    Line("subscription_group_id", .text, "The subscription group of the product.") {
+      .of($0.transaction.subscriptionGroupIdentifier ?? $0.register.older?.subscriptionGroup?.value)
+    },
+    Line("ownership", .text, "Apple's inAppOwnershipType: \(ValueDescriptions.ownership.list).") {
+      .of($0.ownership)
+    },
+    Line("reason", .text, "Apple's transactionReason: PURCHASE or RENEWAL.") {
+      .of($0.transaction.transactionReason)
+    },
+  ]
+
+  private static let dates = [
+    Line("purchased_at", .time, isRequired: true, "When it was bought or renewed.") {
+      .integer($0.transaction.purchaseDate)
+    },
+    Line(
+      "original_purchased_at", .time, "When the first purchase of the customer's row was made."
+    ) { .of($0.transaction.originalPurchaseDate) },
+    Line("expires_at", .time, "The end of what it paid for; null if it does not expire.") {
+      .of($0.transaction.expiresDate)
+    },
+    Line(
+      "ended_at", .time,
+      "When it stopped to cover, or will: by its expiry, an upgrade or a refund; null if never."
+    ) { .of($0.endedAt) },
+  ]
+
+  private static let money = [
+    Line("quantity", .integer, "How many were bought.") { .of($0.transaction.quantity) },
+    Line(
+      "price.milliunits", .integer, isRequired: true,
+      "The price as Apple states it, in thousandths of the currency's unit: 9990 is 9.99."
+    ) { .of($0.price?.milliunits) },
+    Line("price.currency", .text, column: "currency", "The currency code of ISO 4217.") {
+      .of($0.price?.currency)
+    },
+    Line(
+      "storefront", .text,
+      "The country or region of the App Store where it was bought, three letters of ISO 3166-1."
+    ) { .of($0.transaction.storefront) },
+    Line("billing_plan", .text, "Apple's billingPlanType, such as MONTHLY.") {
+      .of($0.transaction.billingPlanType)
+    },
+    Line(
+      "offer.type", .integer, isRequired: true,
+      "Apple's offerType: \(ValueDescriptions.offerType.list)."
+    ) { .of($0.transaction.offerType) },
+    Line("offer.identifier", .text, "Apple's identifier of the offer.") {
+      .of($0.transaction.offerIdentifier)
+    },
+    Line(
+      "offer.discount_type", .text,
+      "Apple's offerDiscountType: \(ValueDescriptions.offerDiscountType.list)."
+    ) { .of($0.transaction.offerDiscountType) },
+    Line("offer.period", .text, "The length of the offer in ISO 8601, such as P1M.") {
+      .of($0.transaction.offerPeriod)
+    },
+  ]
+
+  private static let end = [
+    Line("is_upgraded", .flag, isRequired: true, "Whether the customer upgraded from it.") {
+      .flag($0.register.isUpgraded)
+    },
+    Line("replaced_by", .text, "The transaction that ended it before its time.") {
+      .of($0.replacedBy)
+    },
+    Line(
+      "revoked_at", .time,
+      "When a refund, or the end of family sharing or of an assigned seat, revoked it."
+    ) { .of($0.revokedAt) },
+    Line("revocation_reason", .integer, "Apple's revocationReason.") {
+      .of($0.revokedAt == nil ? nil : $0.transaction.revocationReason)
+    },
+    Line(
+      "revocation_type", .text,
+      "Apple's revocationType: \(ValueDescriptions.revocationType.list)."
+    ) { .of($0.revokedAt == nil ? nil : $0.transaction.revocationType) },
+    Line(
+      "revocation_percentage", .integer,
+      "The share of the price that a refund gave back, in thousandths of a percent: 40000 is 40 %; "
+        + "null if Apple does not say it."
+    ) { .of($0.revokedAt == nil ? nil : $0.transaction.revocationPercentage) },
+    Line(
+      "refunded", .integer, column: "refunded_milliunits",
+      "What a refund gave back of the price, 0 if there was none; null if the price is not known."
+    ) { .of($0.refunded) },
+  ]
+
+  private static let others = [
+    Line("app_account_token", .text, "The appAccountToken that your app set at the purchase.") {
+      .of($0.transaction.appAccountToken)
+    },
+    Line("app_transaction_id", .text, "The id of the app download.") {
+      .of($0.transaction.appTransactionId)
+    },
+    Line("first_seq", .integer, "The position in the journal of the first event that told of it.") {
+      .of($0.firstSeq)
+    },
+    Line("last_seq", .integer, "The position in the journal of the last event that told of it.") {
+      .of($0.lastSeq)
+    },
+    Line("signed_date", .time, "When the newest of what says this was signed.") {
+      .integer($0.register.key.signed)
+    },
+  ]
+}
+
+extension StreamState.TransactionRegister {
+  /// The last told: V1 and receipts tell none.
+  public var price: Purchase.Price? { Purchase.Price(transaction) ?? older?.price?.value }
+}
+
+extension Periods {
+  /// The purchases of a stream, by when they were made, then by their ids.
+  ///
+  /// - Parameter seqs: `StreamState.seqs`.
+  func lines(of key: StreamKey, _ seqs: [String: ClosedRange<Int64>]) -> [TransactionLine] {
+    var shown = Array(registers.indices)
+    var twins: [Int: [Int]] = [:]
+    for group in Revocations.twins(registers) {
+      let newest = group.max { isOlder($0, $1) } ?? group[0]
+      for index in group { shown[index] = newest }
+      twins[newest] = group
+    }
+    let order = registers.indices.filter { shown[$0] == $0 }.sorted { one, other in
+      all[one].start == all[other].start
+        ? ByteSearch.precedes(id(one), id(other)) : all[one].start < all[other].start
+    }
+    return order.map { index in
+      let ids = (twins[index] ?? [index]).map(id)
+      let told = ids.compactMap { seqs[$0] }
+      return TransactionLine(
+        TransactionSource(
+          key: key, register: registers[index], period: all[index],
+          otherIds: ids.filter { !ByteSearch.areEqual($0, id(index)) }
+            .sorted(by: ByteSearch.precedes),
+          replacedBy: replacement(of: index).map { id(shown[$0]) },
+          firstSeq: told.map(\.lowerBound).min(), lastSeq: told.map(\.upperBound).max()))
+    }
+  }
+
+  private func id(_ index: Int) -> String { registers[index].transaction.transactionId }
+
+  private func isOlder(_ one: Int, _ other: Int) -> Bool {
+    registers[one].key == registers[other].key
+      ? ByteSearch.precedes(id(one), id(other)) : registers[one].key < registers[other].key
+  }
+
+  /// The index of the purchase that ended one before its expiry.
+  private func replacement(of index: Int) -> Int? {
+    let period = all[index]
+    guard period.cut < period.expires ?? .max, period.cut <= period.revocation ?? .max else {
+      return nil
+    }
+    return all.indices.last { all[$0].start == period.cut && !all[$0].isVoid && $0 != index }
+  }
+}

@@ -1,0 +1,45 @@
+import AppStore
+import Entitlements
+import StrictJSON
+
+/// Fields as members of an answer's JSON.
+extension Field.Member {
+  func json(of subject: Subject) -> JSONValue {
+    guard isObject else { return fields[0].field.json(of: subject) }
+    if case .none = fields[0].field.value(subject) { return .null }
+    return .object(fields.map { ($0.name, $0.field.json(of: subject)) })
+  }
+
+  var schema: JSONSchema {
+    guard isObject else { return fields[0].field.schema }
+    return .optional(
+      .object(fields.map { ($0.name, $0.field.schema) }, required: fields.map(\.name)))
+  }
+}
+
+extension Field {
+  fileprivate func json(of subject: Subject) -> JSONValue {
+    switch value(subject) {
+    case .none: if case .texts = kind { .array([]) } else { .null }
+    case .text(let text): .string(text)
+    case .integer(let number): .integer(number)
+    case .flag(let flag): .boolean(flag)
+    case .uuid(let uuid): .string(uuid.description)
+    case .texts(let texts): .array(texts.map(JSONValue.string))
+    }
+  }
+
+  fileprivate var schema: JSONSchema {
+    let schema: JSONSchema =
+      switch kind {
+      case .text, .uuid: .text(meaning)
+      case .integer: .integer(meaning)
+      case .flag: .boolean(meaning)
+      case .time: .time(meaning)
+      case .oneOf(let values): .oneOf(values, meaning)
+      case .texts: .list(.text(meaning))
+      }
+    if case .texts = kind { return schema }
+    return isOptional ? .optional(schema) : schema
+  }
+}

@@ -1,0 +1,146 @@
+import AppStore
+import Entitlements
+import Platform
+import StrictJSON
+
+/// The table `transaction_line`: a line for each purchase of a row, by the fields of
+/// `TransactionField`.
+enum LineTable {
+  /// The definitions of its columns.
+  static let definitions = TransactionField.stored.map { "\($0.column) \(type(of: $0.kind))," }
+    .joined(separator: "\n  ")
+
+  private static func type(of kind: FieldKind) -> String {
+    switch kind {
+    case .integer, .time, .flag: "INTEGER"
+    case .text, .oneOf, .uuid, .texts: "TEXT"
+    }
+  }
+
+  static let names = TransactionField.stored.map(\.column).joined(separator: ", ")
+
+  /// Less work than `replace`, in which SQLite prepares for a conflict.
+  static let insert = "INSERT OR IGNORE " + values
+  static let replace = "REPLACE " + values
+
+  private static let values = """
+    INTO transaction_line (entitlement_id, app_id, checksum, \(names))
+    VALUES (\((1...TransactionField.stored.count + 3).map { "?\($0)" }.joined(separator: ", ")))
+    """
+
+  static let select = """
+    SELECT checksum, \(names) FROM transaction_line WHERE entitlement_id = ?
+    ORDER BY purchased_at_ms, transaction_id
+    """
+}
+
+/// The checksum of a line, and its places in the journal, which depend on the order of arrival.
+struct LineSum: Sendable, Equatable {
+  let transactionId: String
+  /// Over all columns but the places.
+  let content: Int64
+  let firstSeq, lastSeq: Int64?
+
+  init(_ line: TransactionLine) {
+    var sum = Checksum()
+    sum.add(line.key.originalTransactionId)
+    var places: (Int64?, Int64?) = (nil, nil)
+    for index in TransactionField.keyCount..<line.values.count {
+      switch index {
+      case Self.firstPlace: places.0 = Self.number(line.values[index])
+      case Self.lastPlace: places.1 = Self.number(line.values[index])
+      default: sum.add(line.values[index])
+      }
+    }
+    content = sum.value
+    transactionId = line.transactionId
+    (firstSeq, lastSeq) = places
+  }
+
+  /// The column `checksum` as it is stored, with what it says of the places taken away.
+  init(_ transactionId: String, stored: Int64, _ firstSeq: Int64?, _ lastSeq: Int64?) {
+    self.transactionId = transactionId
+    (self.firstSeq, self.lastSeq) = (firstSeq, lastSeq)
+    content = stored &- Self.places(firstSeq, lastSeq)
+  }
+
+  /// The column `checksum`.
+  var stored: Int64 { content &+ Self.places(firstSeq, lastSeq) }
+
+  private static func places(_ firstSeq: Int64?, _ lastSeq: Int64?) -> Int64 {
+    var sum = Checksum()
+    sum.add(firstSeq)
+    sum.add(lastSeq)
+    return sum.value
+  }
+
+  private static let firstPlace = TransactionField.places["first_seq"]
+  private static let lastPlace = TransactionField.places["last_seq"]
+
+  private static func number(_ value: FieldValue) -> Int64? {
+    if case .integer(let number) = value { number } else { nil }
+  }
+}
+
+extension ColumnSink {
+  mutating func add(_ value: FieldValue) {
+    switch value {
+    case .none: add(nil as Int64?)
+    case .text(let text): add(text)
+    case .integer(let number): add(number)
+    case .flag(let flag): add(flag ? 1 : 0 as Int64)
+    case .uuid(let uuid): add(uuid.description)
+    case .texts(let texts): add(JSONValue.array(texts.map(JSONValue.string)).text)
+    }
+  }
+}
+
+extension RowReading {
+  /// The checksums of a row's lines, which are not checked.
+  func lineSums(of id: Int64) throws(LedgerError) -> [LineSum] {
+    try connection.statement(
+      """
+      SELECT transaction_id, checksum, first_seq, last_seq FROM transaction_line
+      WHERE entitlement_id = ?
+      """
+    ).bind(1, id).all {
+      LineSum($0.text(0), stored: $0.int(1), $0.optionalInt(2), $0.optionalInt(3))
+    }
+  }
+
+  /// Reads the lines of a row, and checks each.
+  ///
+  /// - Parameter count: how many there must be.
+  func lines(
+    of id: Int64, _ key: StreamKey, count: Int64
+  ) throws(LedgerError) -> [TransactionLine] {
+    let lines = try connection.statement(LineTable.select).bind(1, id)
+      .all { (row) throws(LedgerError) in
+        let values = TransactionField.stored.enumerated().map { index, field in
+          row.value(Int32(index + 1), field.kind)
+        }
+        let line = TransactionLine(key, stored: values)
+        guard LineSum(line).stored == row.int(0) else { throw .corrupt("a line of a row") }
+        return line
+      }
+    guard lines.count == count else { throw .corrupt("a line of a row is missing") }
+    return lines
+  }
+}
+
+extension Statement {
+  fileprivate func value(_ column: Int32, _ kind: FieldKind) -> FieldValue {
+    switch kind {
+    case .integer, .time: optionalInt(column).map { .integer($0) } ?? .none
+    case .flag: optionalInt(column).map { .flag($0 != 0) } ?? .none
+    case .text, .oneOf, .uuid: optionalText(column).map { .text($0) } ?? .none
+    case .texts: optionalText(column).map { .texts(Self.texts($0)) } ?? .none
+    }
+  }
+
+  /// A JSON array of texts; anything else has another checksum.
+  private static func texts(_ text: String) -> [String] {
+    guard let root = try? JSONDocument(parsing: Array(text.utf8)).root else { return [] }
+    return root.elements.compactMap(\.string)
+  }
+}
