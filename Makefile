@@ -59,7 +59,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 .PHONY: help deps deps-postgres build run changed-fold test laws truth receipts mixed customers \
-  simulation statements sinks storm shared-journal kills trial test-console test-contract test-client \
+  simulation statements books sinks storm shared-journal kills trial test-console test-contract test-client \
   test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage \
   torture hostile fuzz check bench-build bench bench-large bench-asking bench-app \
   bench-shared-journal bench-sinks siege sanitize mutants install deb tarball first-hour \
@@ -123,6 +123,9 @@ simulation: deps ## Simulates 10,000 histories of one daemon and of two, with in
 statements: deps ## Plays 20,000 histories of claims and grants, and of what customers have by name
 	SUBLEDGER_COUNTS=statements=$(HISTORIES) $(TEST) \
 	  --filter '^LedgerTests\.StatementTests' --filter '^DeliveryTests\.CustomerHistoryTests'
+
+books: deps ## Compares the answers of the finance page with the books of 20,000 simulated customers
+	SUBLEDGER_COUNTS=books=$(CUSTOMERS) $(TEST) --filter '^EndToEndTests\.FinanceTests'
 
 sinks: deps ## Plays 20,000 histories of a sink with failures, crashes and a stepped clock
 	SUBLEDGER_COUNTS=sinks=$(HISTORIES) $(TEST) --filter '^DeliveryTests\.SinkHistoryTests'

@@ -1,7 +1,7 @@
 /// A page of the operating guide, by its task. The files are a part of the program.
 enum OperatingPage: String, CaseIterable {
   case install, run, connect, recover
-  case customers, queries, accounts, privacy
+  case customers, queries, finance, accounts, privacy
   case webhooks, forward, mirror
   case monitor, faults, backup, prove, rules
   case sharedJournal = "shared-journal"
@@ -15,6 +15,7 @@ enum OperatingPage: String, CaseIterable {
     case .recover: PackageResources.recover_md
     case .customers: PackageResources.customers_md
     case .queries: PackageResources.queries_md
+    case .finance: PackageResources.finance_md
     case .accounts: PackageResources.accounts_md
     case .privacy: PackageResources.privacy_md
     case .webhooks: PackageResources.webhooks_md

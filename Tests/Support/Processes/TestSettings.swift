@@ -4,6 +4,8 @@ import Foundation
 /// numbers than the usual ones, `SUBLEDGER_SEED` another seed. `Tests/README.md` lists all
 /// variables that the tests read.
 public enum TestCount: String, Sendable {
+  /// Simulated customers whose books are compared with the answers of SQL.
+  case books
   /// Copies of a journal that are made under load.
   case backups
   /// Customers whose entitlements are compared with plain rows.
@@ -48,6 +50,7 @@ public enum TestCount: String, Sendable {
   private var usual: Int {
     switch self {
     case .backups: 3
+    case .books: 300
     case .customers: 60
     case .damages: 20
     case .flips: 40

@@ -1,0 +1,188 @@
+import AppStoreSimulator
+import Foundation
+import StrictJSON
+
+/// The books of a simulated App Store, as far as its notifications arrived: kept without the ledger
+/// and its rules, as one keeps them by hand.
+struct Books {
+  struct Purchase {
+    let stream, id, product, type, ownership, reason, currency: String
+    let bought: Int64
+    let expires: Int64?
+    let price: Int64
+    let isTrial: Bool
+    let isUpgraded: Bool
+    let revoked: Int64?
+    let share: Int64
+    let token: String?
+    fileprivate let signed: Int64
+
+    fileprivate init?(_ transaction: JSONValue) {
+      guard transaction.text("environment") == "Production",
+        let id = transaction.text("transactionId"),
+        let stream = transaction.text("originalTransactionId"),
+        let bought = transaction.number("purchaseDate"),
+        let signed = transaction.number("signedDate")
+      else { return nil }
+      (self.id, self.stream, self.bought, self.signed) = (id, stream, bought, signed)
+      product = transaction.text("productId") ?? ""
+      type = transaction.text("type") ?? ""
+      ownership = transaction.text("inAppOwnershipType") ?? ""
+      reason = transaction.text("transactionReason") ?? ""
+      currency = transaction.text("currency") ?? ""
+      expires = transaction.number("expiresDate")
+      price = transaction.number("price") ?? 0
+      isTrial = transaction.text("offerDiscountType") == "FREE_TRIAL"
+      isUpgraded = transaction["isUpgraded"] == .boolean(true)
+      revoked = transaction.number("revocationDate")
+      share = transaction.number("revocationPercentage") ?? 100_000
+      token = transaction.text("appAccountToken")
+    }
+
+    var isCharged: Bool { ownership == "PURCHASED" && price > 0 }
+    var refund: Int64 {
+      revoked == nil || ownership != "PURCHASED" ? 0 : (price * share + 50_000) / 100_000
+    }
+  }
+
+  /// By stream, each in the order of purchase.
+  private(set) var streams: [String: [Purchase]] = [:]
+  var purchases: [Purchase] { streams.values.flatMap { $0 } }
+
+  private static let day: Int64 = 86_400_000
+
+  init(_ payloads: [JSONValue]) {
+    var newest: [String: Purchase] = [:]
+    for payload in payloads {
+      guard let transaction = payload["data"]?["transaction"], let told = Purchase(transaction),
+        newest[told.id].map({ $0.signed < told.signed }) ?? true
+      else { continue }
+      newest[told.id] = told
+    }
+    streams = Dictionary(grouping: newest.values, by: \.stream)
+      .mapValues { $0.sorted { ($0.bought, $0.id) < ($1.bought, $1.id) } }
+  }
+
+  static func month(_ time: Int64) -> String { String(text(time).prefix(7)) }
+
+  private static func text(_ time: Int64) -> String {
+    Date(timeIntervalSince1970: Double(time) / 1000).ISO8601Format()
+  }
+
+  /// When another purchase of the stream ended one before its time.
+  private func cut(_ purchase: Purchase) -> Int64? {
+    guard let expires = purchase.expires else { return nil }
+    return streams[purchase.stream]?.first { later in
+      later.bought > purchase.bought && later.revoked ?? .max > later.bought
+        && !wasReplacedAhead(later)
+        && (later.reason == "PURCHASE"
+          ? later.bought < min(expires, purchase.revoked ?? .max)
+          : later.bought < expires - Self.day)
+    }?.bought
+  }
+
+  /// Whether it was charged ahead, and the customer upgraded before it began.
+  private func wasReplacedAhead(_ purchase: Purchase) -> Bool {
+    purchase.reason == "RENEWAL"
+      && streams[purchase.stream]?.contains { other in
+        other.reason == "PURCHASE" && other.bought <= purchase.bought
+          && other.bought >= purchase.bought - Self.day
+          && other.expires ?? .max > purchase.bought + Self.day && other.revoked == nil
+      } ?? false
+  }
+
+  private func end(_ purchase: Purchase) -> Int64? {
+    if wasReplacedAhead(purchase) { return purchase.bought }
+    let cut = cut(purchase)
+    if purchase.isUpgraded, cut == nil { return purchase.bought }
+    return [purchase.expires, purchase.revoked, cut].compactMap { $0 }.min()
+  }
+
+  // MARK: The questions
+
+  /// Each answer is a list of lines: names, a tabulator, numbers.
+  private static func lines(_ sums: [[String]: [Int64]]) -> [String] {
+    sums.map { ($0.key + $0.value.map(String.init)).joined(separator: " ") }.sorted()
+  }
+
+  private func sums(
+    _ include: (Purchase) -> Bool, _ names: (Purchase) -> [String], _ amount: (Purchase) -> Int64
+  ) -> [String] {
+    var sums: [[String]: [Int64]] = [:]
+    for purchase in purchases where include(purchase) {
+      let known = sums[names(purchase)] ?? [0, 0]
+      sums[names(purchase)] = [known[0] + 1, known[1] + amount(purchase)]
+    }
+    return Self.lines(sums)
+  }
+
+  var charged: [String] {
+    sums(\.isCharged, { [Self.month($0.bought), $0.currency] }, \.price)
+  }
+
+  var refunded: [String] {
+    sums(
+      { $0.refund > 0 }, { [Self.month($0.revoked ?? 0), Self.month($0.bought), $0.currency] },
+      \.refund)
+  }
+
+  var net: [String] {
+    var sums: [[String]: [Int64]] = [:]
+    for purchase in purchases where purchase.isCharged {
+      sums[[Self.month(purchase.bought), purchase.currency], default: [0]][0] += purchase.price
+    }
+    for purchase in purchases where purchase.refund > 0 {
+      let month = Self.month(purchase.revoked ?? 0)
+      sums[[month, purchase.currency], default: [0]][0] -= purchase.refund
+    }
+    return Self.lines(sums)
+  }
+
+  var trials: [String] {
+    var sums: [[String]: [Int64]] = [:]
+    for purchases in streams.values {
+      let own = purchases.filter { $0.ownership == "PURCHASED" }
+      guard let began = own.first(where: \.isTrial)?.bought else { continue }
+      let paid = own.contains { $0.price > 0 && $0.bought > began }
+      let known = sums[[Self.month(began)]] ?? [0, 0]
+      sums[[Self.month(began)]] = [known[0] + 1, known[1] + (paid ? 1 : 0)]
+    }
+    return Self.lines(sums)
+  }
+
+  func running(at time: Int64) -> [String] {
+    var sums: [[String]: Set<String>] = [:]
+    for purchase in purchases
+    where purchase.type == "Auto-Renewable Subscription" && purchase.bought <= time
+      && end(purchase) ?? .min > time
+    {
+      sums[[purchase.product], default: []].insert(purchase.stream)
+    }
+    return Self.lines(sums.mapValues { [Int64($0.count)] })
+  }
+
+  var changes: [String] {
+    var sums: [[String]: [Int64]] = [:]
+    for purchases in streams.values {
+      let renewing = purchases.filter {
+        $0.type == "Auto-Renewable Subscription" && end($0) ?? .max > $0.bought
+      }
+      for (one, next) in zip(renewing, renewing.dropFirst()) where one.product != next.product {
+        let kind = cut(one) == nil ? "at renewal" : "upgrade"
+        sums[[Self.month(next.bought), kind, one.product, next.product], default: [0]][0] += 1
+      }
+    }
+    return Self.lines(sums)
+  }
+
+  func customer(_ token: String) -> [String] {
+    var sums: [[String]: [Int64]] = [:]
+    for purchase in purchases where purchase.token == token {
+      let known = sums[[purchase.currency]] ?? [0, 0, 0]
+      sums[[purchase.currency]] = [
+        known[0] + 1, known[1] + purchase.price, known[2] + purchase.refund,
+      ]
+    }
+    return Self.lines(sums)
+  }
+}
