@@ -54,6 +54,7 @@ import Testing
       (nil, 33_335, "PURCHASED", 3_334), (nil, 200_000, "PURCHASED", 10_000),
       ("FAMILY_REVOKE", nil, "FAMILY_SHARED", 0), ("ASSIGNMENT_REVOKE", nil, "ASSIGNED", 0),
       ("REFUND_FULL", nil, "FAMILY_SHARED", 0),
+      ("REFUND_FULL", nil, "ASSIGNED", 0), ("FAMILY_REVOKE", nil, "PURCHASED", 0),
     ] as [(String?, Int64?, String, Int64)])
   func `a refund gives back Apple's share of the price`(
     type: String?, share: Int64?, ownership: String, refunded: Int64
