@@ -17,7 +17,8 @@ export function purchase(event) {
   const amount = money(it.price, it.currency);
   const type = event.notification_type ?? "";
   const back = money(refunded(it.price, it.revocationPercentage), it.currency);
-  const signed = refunds.has(type) ? `−${back}` : charges.has(type) ? amount : null;
+  const isCharged = charges.has(type) || event.subtype === "UPGRADE";
+  const signed = refunds.has(type) ? `−${back}` : isCharged ? amount : null;
   return { product, amount: amount && signed };
 }
 
