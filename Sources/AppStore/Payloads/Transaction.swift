@@ -79,8 +79,8 @@ extension Transaction: SignedPayload {
   ) throws(Visitor.Failure) {
     try visitor.text("transactionId", &transactionId)
     try visitor.number("purchaseDate", &purchaseDate, as: .date)
-    // A value that is not a date must not count as "never expires" (promise 8).
     try visitor.date("originalPurchaseDate", &originalPurchaseDate, from: purchaseDate)
+    // A value that is not a date must not count as "never expires" (promise 8).
     try visitor.date("expiresDate", &expiresDate, from: purchaseDate, as: .end)
     try visitor.number("signedDate", &signedDate, as: .date, from: purchaseDate)
     try visitor.text("originalTransactionId", &originalTransactionId, as: .identifier)

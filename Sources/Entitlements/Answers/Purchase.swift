@@ -62,9 +62,7 @@ public struct Purchase: Sendable, Equatable {
     let held = register.held
     self.init(
       transactionId: held.transaction.transactionId, productType: held.transaction.type,
-      ownership: held.transaction.inAppOwnershipType ?? register.older?.ownership?.value,
-      subscriptionGroupId: held.transaction.subscriptionGroupIdentifier
-        ?? register.older?.subscriptionGroup?.value,
+      ownership: register.ownership, subscriptionGroupId: register.subscriptionGroup,
       startsAt: held.transaction.purchaseDate)
     appAccountToken = held.transaction.appAccountToken
     appTransactionId = held.transaction.appTransactionId

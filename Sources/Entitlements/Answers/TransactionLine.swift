@@ -27,17 +27,11 @@ public struct TransactionLine: Sendable, Equatable {
     TransactionField.places[column].map { values[$0] } ?? .none
   }
 
-  public var transactionId: String {
-    if case .text(let id) = values[TransactionFields.transactionId] { id } else { "" }
-  }
+  public var transactionId: String { values[TransactionFields.transactionId].text ?? "" }
 
-  public func text(_ column: String) -> String? {
-    if case .text(let text) = self[column] { text } else { nil }
-  }
+  public func text(_ column: String) -> String? { self[column].text }
 
-  public func integer(_ column: String) -> Int64? {
-    if case .integer(let number) = self[column] { number } else { nil }
-  }
+  public func integer(_ column: String) -> Int64? { self[column].integer }
 
   /// Whether it is the purchase with this id.
   public func isAbout(_ id: String) -> Bool {
@@ -57,15 +51,6 @@ public struct TransactionLine: Sendable, Equatable {
         field.column == "refunded_milliunits" && value != .none ? .integer(0) : value
       })
   }
-
-  /// The same without the places in the journal, which depend on the order of arrival.
-  public var withoutSeq: TransactionLine {
-    TransactionLine(
-      key,
-      zip(TransactionField.all, values).map { field, value in
-        TransactionField.seqs.contains(field.column) ? .none : value
-      })
-  }
 }
 
 /// A field of a purchase. `all` is the only list of them: the JSON of a line and its schema, the
@@ -81,9 +66,6 @@ extension TransactionField {
 
   /// How many there are of the key, which come first.
   public static var keyCount: Int { KeyFields.all.count }
-
-  /// The columns that depend on the order of arrival.
-  public static var seqs: [String] { ["first_seq", "last_seq"] }
 
   /// The index of a column.
   public static var places: [String: Int] { TransactionFields.places }
@@ -113,10 +95,6 @@ struct TransactionSource: Sendable {
 
   private var transaction: Transaction { register.transaction }
   private var revokedAt: Int64? { period.revocation }
-  private var ownership: String? {
-    transaction.inAppOwnershipType ?? register.older?.ownership?.value
-  }
-  private var price: Purchase.Price? { register.price }
 
   /// When it stopped to cover, or will; no earlier than it began. Nil: never.
   private var endedAt: Int64? { period.end == .max ? nil : max(period.end, period.start) }
@@ -127,11 +105,11 @@ struct TransactionSource: Sendable {
   /// customer.
   private var refunded: Int64? {
     guard let revokedAt else { return 0 }
-    if let ownership, ownership != "PURCHASED" { return 0 }
+    if let ownership = register.ownership, ownership != "PURCHASED" { return 0 }
     if let type = transaction.revocationType, !type.hasPrefix("REFUND") { return 0 }
     let distance = revokedAt.subtracting(orBoundBy: period.cut)
     if replacedBy != nil, (-Periods.day...Periods.day).contains(distance) { return 0 }
-    guard let price = price?.milliunits else { return nil }
+    guard let price = register.price?.milliunits else { return nil }
     guard let share = transaction.revocationPercentage else { return price }
     return Self.part(price, share)
   }
@@ -170,10 +148,10 @@ extension TransactionSource {
       .of($0.transaction.type)
     },
     Line("subscription_group_id", .text, "The subscription group of the product.") {
-      .of($0.transaction.subscriptionGroupIdentifier ?? $0.register.older?.subscriptionGroup?.value)
+      .of($0.register.subscriptionGroup)
     },
     Line("ownership", .text, "Apple's inAppOwnershipType: \(ValueDescriptions.ownership.list).") {
-      .of($0.ownership)
+      .of($0.register.ownership)
     },
     Line("reason", .text, "Apple's transactionReason: PURCHASE or RENEWAL.") {
       .of($0.transaction.transactionReason)
@@ -201,9 +179,9 @@ extension TransactionSource {
     Line(
       "price.milliunits", .integer, isRequired: true,
       "The price as Apple states it, in thousandths of the currency's unit: 9990 is 9.99."
-    ) { .of($0.price?.milliunits) },
+    ) { .of($0.register.price?.milliunits) },
     Line("price.currency", .text, column: "currency", "The currency code of ISO 4217.") {
-      .of($0.price?.currency)
+      .of($0.register.price?.currency)
     },
     Line(
       "storefront", .text,
@@ -276,9 +254,13 @@ extension TransactionSource {
   ]
 }
 
+/// What not every source tells: the last told.
 extension StreamState.TransactionRegister {
-  /// The last told: V1 and receipts tell none.
   public var price: Purchase.Price? { Purchase.Price(transaction) ?? older?.price?.value }
+  var ownership: String? { transaction.inAppOwnershipType ?? older?.ownership?.value }
+  var subscriptionGroup: String? {
+    transaction.subscriptionGroupIdentifier ?? older?.subscriptionGroup?.value
+  }
 }
 
 extension Periods {

@@ -227,9 +227,6 @@ public struct StreamState: Sendable, Equatable {
     }
   }
 
-  /// Whether a purchase has several transaction ids, of which not each one's `seqs` is stored.
-  package var hasTwins: Bool { !Revocations.twins(Array(transactions.values)).isEmpty }
-
   /// Whether no event carried a transaction or a renewal. Such a stream has no row.
   var isEmpty: Bool { transactions.isEmpty && renewal == nil && renewalV1 == nil }
 

@@ -174,10 +174,9 @@ public final class ProjectionFolder {
   ) throws(LedgerError) -> Entry? {
     guard let stream = try projection.stream(key) else { return nil }
     var state = stream.state
-    if state.hasTwins {
-      var folding = StreamFolding()
-      try journal.forEachPayload(of: key, through: projection.foldedThrough) { folding.fold($0) }
-      state = folding.state
+    // Of a purchase with several transaction ids not each one's is stored.
+    if state.seqs.count < state.transactions.count {
+      state = try Self.folding(key, through: projection.foldedThrough, journal).state
     }
     return Entry(state, broken: stream.broken, stream.reference)
   }
@@ -203,9 +202,16 @@ public final class ProjectionFolder {
   public static func refolded(
     _ key: StreamKey, through seq: Int64, _ journal: JournalReader
   ) throws(LedgerError) -> FoldedStream {
+    let stream = try folding(key, through: seq, journal)
+    return FoldedStream(key, stream.state, by: journal.fold, broken: stream.broken)
+  }
+
+  private static func folding(
+    _ key: StreamKey, through seq: Int64, _ journal: JournalReader
+  ) throws(LedgerError) -> StreamFolding {
     var stream = StreamFolding()
     try journal.forEachPayload(of: key, through: seq) { stream.fold($0) }
-    return FoldedStream(key, stream.state, by: journal.fold, broken: stream.broken)
+    return stream
   }
 
   /// Folds the streams of one original transaction id again, through `projection.foldedThrough`.

@@ -70,8 +70,8 @@ extension SQLView {
     "original_transaction_id": "e.original_transaction_id",
     "refunded_milliunits": """
     iif(t.refunded_milliunits > 0 AND EXISTS (
-        SELECT 1 FROM predecessor n JOIN entitlement r ON r.id = t.entitlement_id
-        WHERE n.original_transaction_id = r.original_transaction_id AND n.app_id = t.app_id
+        SELECT 1 FROM predecessor n
+        WHERE n.original_transaction_id = e.original_transaction_id AND n.app_id = t.app_id
         AND n.named_at_ms BETWEEN t.revoked_at_ms - 86400000 AND t.revoked_at_ms + 86400000),
       0, t.refunded_milliunits)
     """,
@@ -104,14 +104,23 @@ extension SQLView {
 
 extension SQLView.Column {
   fileprivate init<Subject>(_ field: Field<Subject>) {
-    switch field.kind {
-    case .text, .uuid: self.init(field.column, .text, field.meaning)
-    case .integer, .time: self.init(field.column, .integer, field.meaning)
-    case .texts: self.init(field.column, .text, field.meaning + " A JSON array.")
-    case .flag: self.init(field.column, .integer, field.meaning + " 1 if so, else 0.")
-    case .oneOf(let values):
-      self.init(
-        field.column, .text, field.meaning + " One of: " + values.joined(separator: ", ") + ".")
+    let more =
+      switch field.kind {
+      case .text, .uuid, .integer, .time: ""
+      case .texts: " A JSON array."
+      case .flag: " 1 if so, else 0."
+      case .oneOf(let values): " One of: " + values.joined(separator: ", ") + "."
+      }
+    self.init(field.column, field.kind.columnType, field.meaning + more)
+  }
+}
+
+extension FieldKind {
+  /// What it is stored as.
+  var columnType: SQLView.ColumnType {
+    switch self {
+    case .integer, .time, .flag: .integer
+    case .text, .oneOf, .uuid, .texts: .text
     }
   }
 }

@@ -7,15 +7,9 @@ import StrictJSON
 /// `TransactionField`.
 enum LineTable {
   /// The definitions of its columns.
-  static let definitions = TransactionField.stored.map { "\($0.column) \(type(of: $0.kind))," }
-    .joined(separator: "\n  ")
-
-  private static func type(of kind: FieldKind) -> String {
-    switch kind {
-    case .integer, .time, .flag: "INTEGER"
-    case .text, .oneOf, .uuid, .texts: "TEXT"
-    }
-  }
+  static let definitions = TransactionField.stored.map { field in
+    "\(field.column) \(field.kind.columnType.rawValue.uppercased()),"
+  }.joined(separator: "\n  ")
 
   static let names = TransactionField.stored.map(\.column).joined(separator: ", ")
 
@@ -47,8 +41,8 @@ struct LineSum: Sendable, Equatable {
     var places: (Int64?, Int64?) = (nil, nil)
     for index in TransactionField.keyCount..<line.values.count {
       switch index {
-      case Self.firstPlace: places.0 = Self.number(line.values[index])
-      case Self.lastPlace: places.1 = Self.number(line.values[index])
+      case Self.firstPlace: places.0 = line.values[index].integer
+      case Self.lastPlace: places.1 = line.values[index].integer
       default: sum.add(line.values[index])
       }
     }
@@ -76,10 +70,6 @@ struct LineSum: Sendable, Equatable {
 
   private static let firstPlace = TransactionField.places["first_seq"]
   private static let lastPlace = TransactionField.places["last_seq"]
-
-  private static func number(_ value: FieldValue) -> Int64? {
-    if case .integer(let number) = value { number } else { nil }
-  }
 }
 
 extension ColumnSink {

@@ -100,7 +100,7 @@ struct Books {
 
   // MARK: The questions
 
-  /// Each answer is a list of lines: names, a tabulator, numbers.
+  /// Each answer is a list of lines: names, then numbers.
   private static func lines(_ sums: [[String]: [Int64]]) -> [String] {
     sums.map { ($0.key + $0.value.map(String.init)).joined(separator: " ") }.sorted()
   }

@@ -75,15 +75,18 @@ const total = (list) => list.reduce((sum, item) => sum + item.count, 0);
 const events = (parameters) => address("events", [], parameters);
 
 /// The configured mapping of products to entitlements, where too many would lose one by it.
-const refused = (data) => (data.refused_mapping.length ? h("div", { class: "note red",
-  role: "alert", id: "refused-mapping" }, h("p", {}, "The configured mapping of products to ",
-"entitlements is not in force. The one before is, because by the new one:"),
-h("ul", {}, data.refused_mapping.map((loss) => h("li", {}, h("b", {}, loss.name), ` would be lost by ${
-  count(loss.would_lose)} of ${many(loss.having, "customer")} of ${loss.bundle_id}, ${
-  loss.environment}; the limit is ${loss.limit_percent} %`))),
-h("p", {}, "See who with ", code("subledger entitlements --diff FILE"), ". Correct the ",
-  "configuration, or put it in force with ", code("subledger entitlements --accept FILE"), "."))
-  : null);
+function refused(data) {
+  if (!data.refused_mapping.length) return null;
+  const losses = data.refused_mapping.map((loss) => h("li", {}, h("b", {}, loss.name),
+    ` would be lost by ${count(loss.would_lose)} of ${many(loss.having, "customer")} of `,
+    `${loss.bundle_id}, ${loss.environment}; the limit is ${loss.limit_percent} %`));
+  return h("div", { class: "note red", role: "alert", id: "refused-mapping" },
+    h("p", {}, "The configured mapping of products to entitlements is not in force. The one ",
+      "before is, because by the new one:"), h("ul", {}, losses),
+    h("p", {}, "See who with ", code("subledger entitlements --diff FILE"), ". Correct the ",
+      "configuration, or put it in force with ", code("subledger entitlements --accept FILE"),
+      "."));
+}
 
 // MARK: Tiles
 

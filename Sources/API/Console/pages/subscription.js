@@ -63,7 +63,7 @@ function draw(main, view, shown, history, customer, purchases) {
       : null),
     transactions(purchases, view),
     view.row ? raw(view.row, "Raw JSON of the row") : null,
-    sources(view.paths.row, view.paths.history, view.paths.purchases, ...(customer ? [customerPath(view.row)] : []))));
+    sources(...Object.values(view.paths), ...(customer ? [customerPath(view.row)] : []))));
   drawAnswer(parts.answer, view, view.row);
   drawEvents(parts.list, view);
   view.slider = drawTimeline(parts, view);
@@ -77,7 +77,7 @@ function draw(main, view, shown, history, customer, purchases) {
 
 /// Each purchase with its price and what was given back, the newest first.
 function transactions(purchases, view) {
-  const list = purchases.filter((it) => it.object === "transaction").reverse();
+  const list = [...purchases].reverse();
   if (!list.length) return null;
   const amount = (milliunits, it) => (milliunits === null ? "–"
     : money(milliunits, it.price?.currency));
