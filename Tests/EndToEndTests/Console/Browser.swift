@@ -26,6 +26,8 @@ final class Browser {
   private var session: String?
   /// Exceptions in the page, and violations of its content security policy.
   private(set) var pageErrors: [String] = []
+  /// What was asked for and refused, with its URL.
+  private(set) var failedRequests: [String] = []
 
   /// Seconds that a command or a condition may take.
   private static let timeout = 30.0
@@ -159,14 +161,18 @@ final class Browser {
     }
   }
 
-  /// Records an error of the page. A failed request is not one: 404 is a regular answer.
+  /// Records an error of the page, or a failed request: a page may ask for what does not exist.
   private func record(_ message: [String: Any]) {
     let parameters = message["params"] as? [String: Any]
     switch message["method"] as? String {
     case "Runtime.exceptionThrown": pageErrors.append("\(parameters ?? [:])")
     case "Log.entryAdded":
       let entry = parameters?["entry"] as? [String: Any]
-      if entry?["source"] as? String != "network" { pageErrors.append("\(entry ?? [:])") }
+      if entry?["source"] as? String == "network" {
+        failedRequests.append("\(entry?["text"] ?? "") \(entry?["url"] ?? "")")
+      } else {
+        pageErrors.append("\(entry ?? [:])")
+      }
     default: break
     }
   }

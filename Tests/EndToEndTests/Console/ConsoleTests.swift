@@ -144,7 +144,7 @@ import Testing
     let session = try ConsoleSession(try Installation.withCustomer())
     try session.enter()
     for id in ["7000", "0A1B2C3D-0000-4000-8000-00000000abcd", "704000000000000001"] {
-      try session.show("#/rebuild")
+      try session.show("#/events")
       try session.find(id)
       try session.browser.wait("document.querySelector('.timeline .fill')")
       try session.browser.wait(for: "pro.monthly", in: "#who")
@@ -154,6 +154,7 @@ import Testing
     try session.browser.wait("document.querySelector('main .plain')")
     #expect(try session.browser.text("main h2") == "Nothing is known under “no such/id?”")
     session.expectNoErrors()
+    #expect(session.browser.failedRequests == [])
   }
 
   @Test func `a seat and its offer are shown in words`() throws {
@@ -183,6 +184,45 @@ import Testing
     session.expectNoErrors()
   }
 
+  @Test func `a consumable gives no access, and its reversed refund gave nothing back`() throws {
+    let installation = try Installation()
+    let lines = try ["ONE_TIME_CHARGE", "REFUND", "REFUND_REVERSED"].enumerated().map {
+      (number, type) in
+      try installation.sign(
+        Sample.notification(number + 1, type: type)
+          .setting("data.renewalInfo", nil)
+          .setting("data.transaction.transactionId", .string("7000"))
+          .setting("data.transaction.type", .string("Consumable"))
+          .setting("data.transaction.expiresDate", nil)
+          // Apple signs a purchase some seconds after it.
+          .setting("data.transaction.purchaseDate", .integer(Sample.start - 2_000))
+          .setting("data.transaction.price", .integer(9_990))
+          .setting("data.transaction.currency", .string("EUR"))
+          .setting(
+            "data.transaction.revocationDate",
+            type == "REFUND" ? .integer(Sample.start + 60_000) : nil
+          )
+          .setting(
+            "data.transaction.revocationPercentage", type == "REFUND" ? .integer(40_000) : nil))
+    }
+    let ingested = try installation.run("ingest", try installation.file("lines", lines))
+    #expect(ingested.code == 0, "\(ingested)")
+    let session = try ConsoleSession(installation)
+    try session.enter()
+    try session.find("7000")
+    try session.browser.wait("document.querySelectorAll('.timeline .bar').length > 1")
+    #expect(
+      try session.browser.text(".sentence").hasPrefix(
+        "Bought, and gives no access, as no consumable does. The price is 9.99 EUR."))
+    let amounts = "[...document.querySelectorAll('.events .sum')].map((it) => it.textContent)"
+    #expect(
+      try session.browser.value(amounts) as? [String] == [
+        "pro.monthly", "−3.996 EURpro.monthly", "9.99 EURpro.monthly",
+      ])
+    session.expectNoErrors()
+    #expect(session.browser.failedRequests == [])
+  }
+
   @Test func `the slider shows the row as of its time`() throws {
     let session = try ConsoleSession(try Installation.withCustomer())
     let (browser, client) = (session.browser, session.daemon.client())
@@ -199,7 +239,8 @@ import Testing
     try browser.click("#earlier")
     try browser.wait("document.querySelector('.who .pill').textContent === 'Active'")
     #expect(
-      try browser.text(".sentence").hasPrefix("Has access. The period that began on 1 January"))
+      try browser.text(".sentence").hasPrefix(
+        "Has access to pro.monthly. The period that began on 1 January"))
     #expect(try browser.count(".changed") > 0)
     // Events that were signed later are greyed out.
     #expect(try browser.count(".events .future") > 0)

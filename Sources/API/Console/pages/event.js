@@ -5,7 +5,7 @@ import { arrivals, kind, sourceName } from "./names.js";
 
 /// Types whose transaction was charged, and those whose was paid back.
 const charges = new Set(["SUBSCRIBED", "DID_RENEW", "ONE_TIME_CHARGE", "OFFER_REDEEMED",
-  "INITIAL_BUY", "RENEWAL", "DID_RECOVER", "INTERACTIVE_RENEWAL", "REFUND_REVERSED"]);
+  "INITIAL_BUY", "RENEWAL", "DID_RECOVER", "INTERACTIVE_RENEWAL"]);
 const refunds = new Set(["REFUND", "CANCEL"]);
 
 /// The product and the amount of an event, from its decoded payload.

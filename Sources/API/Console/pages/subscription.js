@@ -31,7 +31,11 @@ export async function subscription(main, shown) {
   view.events = view.items.filter((it) => !by[it.object]);
   view.paid = periods(view.events);
   view.range = extent(view.events, view.paid, view.now);
+  // Before anything was signed there is no row.
+  const first = Math.min(...view.events.filter((it) => it.object === "event")
+    .map((it) => it.signed_date ?? 0));
   view.at = (time) => {
+    if (time < first) return Promise.resolve(null);
     if (!view.answers.has(time)) {
       view.answers.set(time, ask(query(path, { ...where, as_of: Math.round(time) })));
     }
@@ -133,10 +137,13 @@ function sentence(row, isFuture) {
   const renews = row.auto_renew === false ? ", and it will not renew" : row.auto_renew
     ? `, and then renews automatically${row.pending_product_id ? ` as ${row.pending_product_id}`
       : ""}` : "";
+  // To the product: what the customer's entitlements are is in the card below.
+  const has = `Has access to ${row.product_id ?? "the product"}`;
   const text = {
-    active: ends ? `Has access. The period that began on ${longTime(row.starts_at)} ends on ${
-      ends}${renews}.` : "Has access, with no end date.",
-    grace_period: "Has access, although Apple could not charge the customer: the grace period " +
+    active: !row.gives_access ? "Bought, and gives no access, as no consumable does." : ends
+      ? `${has}. The period that began on ${longTime(row.starts_at)} ends on ${ends}${renews}.`
+      : `${has}, with no end date.`,
+    grace_period: `${has}, although Apple could not charge the customer: the grace period ` +
       `runs until ${row.grace_period_expires_at ? longTime(row.grace_period_expires_at)
         : "its end"}.`,
     billing_retry: `No access. ${ends ? `It was paid until ${ends}; ` : ""}Apple is still trying ` +
