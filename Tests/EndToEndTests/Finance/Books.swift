@@ -15,6 +15,7 @@ struct Books {
     let revoked: Int64?
     let share: Int64
     let token: String?
+    let predecessor: String?
     fileprivate let signed: Int64
 
     fileprivate init?(_ transaction: JSONValue) {
@@ -37,6 +38,7 @@ struct Books {
       revoked = transaction.number("revocationDate")
       share = transaction.number("revocationPercentage") ?? 100_000
       token = transaction.text("appAccountToken")
+      predecessor = transaction.text("previousOriginalTransactionId")
     }
 
     var isCharged: Bool { ownership == "PURCHASED" && price > 0 }
@@ -48,12 +50,20 @@ struct Books {
   /// By stream, each in the order of purchase.
   private(set) var streams: [String: [Purchase]] = [:]
   var purchases: [Purchase] { streams.values.flatMap { $0 } }
+  /// The newest renewal info of each stream.
+  private var renewals: [String: JSONValue] = [:]
 
   private static let day: Int64 = 86_400_000
 
   init(_ payloads: [JSONValue]) {
     var newest: [String: Purchase] = [:]
     for payload in payloads {
+      if let renewal = payload["data"]?["renewalInfo"],
+        let stream = renewal.text("originalTransactionId")
+      {
+        let known = renewals[stream]?.number("signedDate") ?? .min
+        if known < renewal.number("signedDate") ?? 0 { renewals[stream] = renewal }
+      }
       guard let transaction = payload["data"]?["transaction"], let told = Purchase(transaction),
         newest[told.id].map({ $0.signed < told.signed }) ?? true
       else { continue }
@@ -96,6 +106,45 @@ struct Books {
     let cut = cut(purchase)
     if purchase.isUpgraded, cut == nil { return purchase.bought }
     return [purchase.expires, purchase.revoked, cut].compactMap { $0 }.min()
+  }
+
+  /// What became of a subscription.
+  private struct Standing {
+    let purchase: Purchase
+    let status: String
+    /// Until when it is paid, or was; of a refund, its time.
+    let end: Int64
+    let renewal: JSONValue?
+  }
+
+  /// Of each subscription at a time, where everything arrived.
+  private func standings(at time: Int64) -> [Standing] {
+    streams.values.compactMap { purchases in
+      let counted = purchases.filter {
+        $0.type == "Auto-Renewable Subscription" && $0.revoked ?? .max > $0.bought
+          && !wasReplacedAhead($0)
+      }
+      guard let newest = counted.last else { return nil }
+      let renewal = renewals[newest.stream]
+      func standing(_ purchase: Purchase, _ status: String, _ end: Int64?) -> Standing {
+        Standing(purchase: purchase, status: status, end: end ?? .max, renewal: renewal)
+      }
+      let running = counted.last { $0.bought <= time && end($0) ?? .max > time }
+      if let running, let until = end(running) {
+        // A renewal is charged up to a day ahead.
+        let next = counted.first { $0.bought > running.bought && $0.bought <= until }
+        return standing(running, "active", next.map { end($0) } ?? until)
+      }
+      if let revoked = newest.revoked, revoked <= time {
+        return standing(newest, "revoked", revoked)
+      }
+      let isOn = renewal?.number("autoRenewStatus") != 0
+      if isOn, renewal?.number("gracePeriodExpiresDate") ?? .min > time {
+        return standing(newest, "grace_period", newest.expires)
+      }
+      let isRetried = renewal?["isInBillingRetryPeriod"] == .boolean(true)
+      return standing(newest, isRetried ? "billing_retry" : "expired", newest.expires)
+    }
   }
 
   // MARK: The questions
@@ -146,6 +195,48 @@ struct Books {
       let paid = own.contains { $0.price > 0 && $0.bought > began }
       let known = sums[[Self.month(began)]] ?? [0, 0]
       sums[[Self.month(began)]] = [known[0] + 1, known[1] + (paid ? 1 : 0)]
+    }
+    return Self.lines(sums)
+  }
+
+  func due(at time: Int64) -> [String] {
+    var sums: [[String]: [Int64]] = [:]
+    for it in standings(at: time)
+    where it.status == "active" && it.renewal?.number("autoRenewStatus") == 1
+      && it.purchase.ownership == "PURCHASED" && !it.purchase.isTrial
+      && it.end < (time / 1000 + 30 * 86_400) * 1000
+    {
+      let names = [String(Self.text(it.end).prefix(10)), it.purchase.currency]
+      let known = sums[names] ?? [0, 0]
+      sums[names] = [known[0] + 1, known[1] + it.purchase.price]
+    }
+    return Self.lines(sums)
+  }
+
+  func ended(in month: String, at time: Int64) -> [String] {
+    let replaced = Set(purchases.compactMap(\.predecessor))
+    var sums: [[String]: [Int64]] = [:]
+    for it in standings(at: time)
+    where ["expired", "revoked", "billing_retry"].contains(it.status)
+      && Self.month(it.end) == month && !replaced.contains(it.purchase.stream)
+    {
+      let reason =
+        it.status == "revoked"
+        ? "refunded"
+        : it.renewal?.number("autoRenewStatus") == 0
+          ? "switched off"
+          : it.renewal?.number("priceIncreaseStatus") == 0
+            ? "did not agree to a price" : "charge failed"
+      sums[[reason], default: [0]][0] += 1
+    }
+    return Self.lines(sums)
+  }
+
+  func atRisk(at time: Int64) -> [String] {
+    var sums: [[String]: [Int64]] = [:]
+    for it in standings(at: time) where ["grace_period", "billing_retry"].contains(it.status) {
+      let known = sums[[it.status, it.purchase.currency]] ?? [0, 0]
+      sums[[it.status, it.purchase.currency]] = [known[0] + 1, known[1] + it.purchase.price]
     }
     return Self.lines(sums)
   }

@@ -1,5 +1,6 @@
 import AppStoreSimulator
 import Foundation
+import Platform
 import StrictJSON
 import Support
 import Testing
@@ -28,7 +29,8 @@ import Testing
       text.columns.map { column in
         let value = row[column] ?? ""
         guard ["charged", "refunded", "net", "amount"].contains(column) else { return value }
-        return Double(value).map { String(Int64(($0 * 1000).rounded())) } ?? value
+        // A sum is empty where no price is known.
+        return String(Int64(((Double(value) ?? 0) * 1000).rounded()))
       }.joined(separator: " ")
     }.sorted()
   }
@@ -52,7 +54,12 @@ import Testing
       app: SimulatedApp(), customers: TestCount.books.number, days: 800, end: now, seed: seed)
     // Some are lost; others come days late, or twice.
     var arrived: [(JSONValue, Int64)] = []
-    for notification in fleet.notifications() where !random.once(in: 40) {
+    var lost: [(JSONValue, Int64)] = []
+    for notification in fleet.notifications() {
+      if random.once(in: 40) {
+        lost.append((notification.payload, now))
+        continue
+      }
       let late = random.once(in: 10) ? Int64(random.below(5)) * Self.day : 2_000
       arrived.append((notification.payload, min(now, notification.signedDate + late)))
       if random.once(in: 20) { arrived.append((notification.payload, now)) }
@@ -82,6 +89,41 @@ import Testing
     }
     #expect(try installation.run("verify").code == 0)
     try checkMoments(arrived, installation, &random, seed)
+    // What was lost comes at last: then the books know too what is due, gone, and at risk.
+    try ingest(lost, installation)
+    try checkNow(Books((arrived + lost).map(\.0)), installation, seed)
+  }
+
+  private func checkNow(_ books: Books, _ installation: Installation, _ seed: UInt64) throws {
+    let questions: [(Int, (Int64) -> [String])] = [
+      (1, { _ in books.charged }), (3, { _ in books.net }), (5, books.due(at:)),
+      (7, { books.ended(in: Books.month(Self.monthStart($0) - 1), at: $0) }),
+      (8, books.atRisk(at:)),
+    ]
+    for (number, told) in questions {
+      // Again, where time alone changed the books meanwhile.
+      var (before, found, after): ([String], [String], [String])
+      repeat {
+        before = told(Clock.now())
+        found = try answer(number, installation)
+        after = told(Clock.now())
+      } while before != after
+      #expect(
+        found == before,
+        """
+        seed \(seed), question \(number): \(Set(found).subtracting(before).sorted()), not \
+        \(Set(before).subtracting(found).sorted())
+        """)
+    }
+  }
+
+  /// When the month of a time began.
+  private static func monthStart(_ time: Int64) -> Int64 {
+    var utc = Calendar(identifier: .gregorian)
+    utc.timeZone = .gmt
+    let date = Date(timeIntervalSince1970: Double(time) / 1000)
+    return Int64((utc.dateInterval(of: .month, for: date)?.start ?? date).timeIntervalSince1970)
+      * 1000
   }
 
   /// A customer's purchases as of earlier times, by both clocks.
@@ -246,12 +288,8 @@ import Testing
   /// last month because the customer switched renewal off.
   @Test func `what is due, at risk and gone, of three customers by hand`() throws {
     let installation = try Installation()
-    let now = Int64(Date().timeIntervalSince1970 * 1000)
-    let calendar = Calendar(identifier: .gregorian)
-    var utc = calendar
-    utc.timeZone = .gmt
-    let month = utc.dateInterval(of: .month, for: Date())?.start ?? Date()
-    let gone = Int64(month.timeIntervalSince1970 * 1000) - 10 * Self.day
+    let now = Clock.now()
+    let gone = Self.monthStart(now) - 10 * Self.day
     let (due, failed) = (now + 10 * Self.day, now - 2 * Self.day)
     var off = purchase(
       1, of: 3, "pro", price: 10_000, bought: gone - 30 * Self.day, days: 30, "SUBSCRIBED")
