@@ -97,7 +97,8 @@ struct Books {
       && streams[purchase.stream]?.contains { other in
         other.reason == "PURCHASE" && other.bought <= purchase.bought
           && other.bought >= purchase.bought - Self.day
-          && other.expires ?? .max > purchase.bought + Self.day && other.revoked == nil
+          && other.expires ?? .max > purchase.bought + Self.day
+          && other.revoked ?? .max > purchase.bought
       } ?? false
   }
 

@@ -106,7 +106,14 @@ package final class Installation {
   /// An NDJSON file of these lines.
   package func file(_ name: String, _ lines: [[UInt8]]) throws -> String {
     let path = folder.appending(path: name)
-    try Data(lines.joined(separator: [0x0A]) + [0x0A]).write(to: path)
+    try Data().write(to: path)
+    let handle = try FileHandle(forWritingTo: path)
+    // One call of write(2) takes less than 2 GiB, and Data.write(to:) loses what is beyond.
+    for start in stride(from: 0, to: lines.count, by: 1_000) {
+      let piece = lines[start..<min(start + 1_000, lines.count)]
+      try handle.write(contentsOf: Data(piece.flatMap { $0 + [0x0A] }))
+    }
+    try handle.close()
     return path.path
   }
 
