@@ -155,24 +155,27 @@ struct Books {
     sums.map { ($0.key + $0.value.map(String.init)).joined(separator: " ") }.sorted()
   }
 
-  private func sums(
-    _ include: (Purchase) -> Bool, _ names: (Purchase) -> [String], _ amount: (Purchase) -> Int64
+  /// How many there are of each name, and the sum of their amounts.
+  private static func sums<Item>(
+    _ items: [Item], _ names: (Item) -> [String], _ amount: (Item) -> Int64
   ) -> [String] {
     var sums: [[String]: [Int64]] = [:]
-    for purchase in purchases where include(purchase) {
-      let known = sums[names(purchase)] ?? [0, 0]
-      sums[names(purchase)] = [known[0] + 1, known[1] + amount(purchase)]
+    for item in items {
+      let known = sums[names(item)] ?? [0, 0]
+      sums[names(item)] = [known[0] + 1, known[1] + amount(item)]
     }
-    return Self.lines(sums)
+    return lines(sums)
   }
 
   var charged: [String] {
-    sums(\.isCharged, { [Self.month($0.bought), $0.currency] }, \.price)
+    Self.sums(
+      purchases.filter(\.isCharged), { [Self.month($0.bought), $0.currency] }, \.price)
   }
 
   var refunded: [String] {
-    sums(
-      { $0.refund > 0 }, { [Self.month($0.revoked ?? 0), Self.month($0.bought), $0.currency] },
+    Self.sums(
+      purchases.filter { $0.refund > 0 },
+      { [Self.month($0.revoked ?? 0), Self.month($0.bought), $0.currency] },
       \.refund)
   }
 
@@ -201,17 +204,13 @@ struct Books {
   }
 
   func due(at time: Int64) -> [String] {
-    var sums: [[String]: [Int64]] = [:]
-    for it in standings(at: time)
-    where it.status == "active" && it.renewal?.number("autoRenewStatus") == 1
-      && it.purchase.ownership == "PURCHASED" && !it.purchase.isTrial
-      && it.end < (time / 1000 + 30 * 86_400) * 1000
-    {
-      let names = [String(Self.text(it.end).prefix(10)), it.purchase.currency]
-      let known = sums[names] ?? [0, 0]
-      sums[names] = [known[0] + 1, known[1] + it.purchase.price]
+    let due = standings(at: time).filter {
+      $0.status == "active" && $0.renewal?.number("autoRenewStatus") == 1
+        && $0.purchase.ownership == "PURCHASED" && !$0.purchase.isTrial
+        && $0.end < (time / 1000 + 30 * 86_400) * 1000
     }
-    return Self.lines(sums)
+    return Self.sums(
+      due, { [String(Self.text($0.end).prefix(10)), $0.purchase.currency] }, \.purchase.price)
   }
 
   func ended(in month: String, at time: Int64) -> [String] {
@@ -234,12 +233,10 @@ struct Books {
   }
 
   func atRisk(at time: Int64) -> [String] {
-    var sums: [[String]: [Int64]] = [:]
-    for it in standings(at: time) where ["grace_period", "billing_retry"].contains(it.status) {
-      let known = sums[[it.status, it.purchase.currency]] ?? [0, 0]
-      sums[[it.status, it.purchase.currency]] = [known[0] + 1, known[1] + it.purchase.price]
+    let failed = standings(at: time).filter {
+      ["grace_period", "billing_retry"].contains($0.status)
     }
-    return Self.lines(sums)
+    return Self.sums(failed, { [$0.status, $0.purchase.currency] }, \.purchase.price)
   }
 
   func running(at time: Int64) -> [String] {
