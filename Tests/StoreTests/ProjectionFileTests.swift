@@ -11,7 +11,9 @@ import Testing
   private let identity = ProjectionIdentity(
     foldVersion: 1, fingerprint: "f1", journalId: [UInt8](repeating: 7, count: 16))
 
-  private func hash(_ seq: Int64) -> [UInt8] { [UInt8](repeating: UInt8(seq), count: 32) }
+  private func hash(_ seq: Int64) -> [UInt8] {
+    [UInt8](repeating: UInt8(truncatingIfNeeded: seq), count: 32)
+  }
 
   private func key(_ number: Int) -> StreamKey {
     StreamKey(
@@ -59,6 +61,34 @@ import Testing
     #expect(try condition(path, identity) == .absent)
     #expect(try ProjectionList.read(scratch.folder).names == retained)
     _ = lock.path
+  }
+
+  /// Seq and hash are read from one state of the file.
+  @Test func `a file that is folded meanwhile is never taken for one of another history`() throws {
+    let scratch = try Scratch()
+    let path = scratch.folder.projection(named: "entitlements-1.sqlite")
+    let (identity, last) = (identity, Int64(2_000))
+    let projection = try Projection.create(path, identity)
+    try projection.commit(rows: [], foldedThrough: 1, hash: hash(1))
+    try projection.close()
+    let thread = try Platform.Thread.start("fold") {
+      guard let projection = try? Projection.open(path) else { return }
+      for seq in 2...last {
+        let hash = [UInt8](repeating: UInt8(truncatingIfNeeded: seq), count: 32)
+        try? projection.commit(rows: [], foldedThrough: seq, hash: hash)
+      }
+      try? projection.close()
+    }
+    var through: Int64 = 0
+    while through < last {
+      let found = try condition(path, identity, head: last)
+      guard case .usable(let seq) = found else {
+        Issue.record("\(found) after \(through)")
+        break
+      }
+      through = seq
+    }
+    thread.join()
   }
 
   private func add(

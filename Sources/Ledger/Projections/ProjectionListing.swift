@@ -51,6 +51,9 @@ extension Rebuild {
     _ folder: DataFolder, _ path: String, _ name: String, _ role: ListedProjection.Role?
   ) throws(LedgerError) -> ListedProjection {
     let reader = try ProjectionReader.open(folder, path: path)
+    // Rows, seq and digest are of one state of the file.
+    try reader.beginSnapshot()
+    defer { reader.endSnapshot() }
     let identity = try reader.identity()
     let isComplete = try reader.isWhole()
     return ListedProjection(

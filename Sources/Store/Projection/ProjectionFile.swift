@@ -114,6 +114,9 @@ public enum ProjectionFile {
       let connection = try SQLiteConnection.open(path, mode)
       let found = try connection.requireOurs(path, applicationId: applicationId, known: schema)
       guard found == schema else { throw .newer(found: found, known: schema) }
+      // A daemon may fold meanwhile: seq and hash are of one state of the file.
+      try connection.beginSnapshot()
+      defer { connection.endSnapshot() }
       let meta = Meta(connection: connection)
       guard let through = try meta.int(.foldedThrough), let hash = try meta.bytes(.hash),
         try meta.bytes(.digest)?.count == 32
