@@ -80,9 +80,9 @@ extension FieldValue {
   public var text: String? { if case .text(let text) = self { text } else { nil } }
   public var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
 
-  static func of(_ text: String?) -> Self { text.map { .text($0) } ?? .none }
-  static func of(_ number: Int64?) -> Self { number.map { .integer($0) } ?? .none }
-  static func of(_ flag: Bool?) -> Self { flag.map { .flag($0) } ?? .none }
+  public static func of(_ text: String?) -> Self { text.map { .text($0) } ?? .none }
+  public static func of(_ number: Int64?) -> Self { number.map { .integer($0) } ?? .none }
+  public static func of(_ flag: Bool?) -> Self { flag.map { .flag($0) } ?? .none }
 }
 
 extension Field {

@@ -26,7 +26,7 @@ extension Fold {
 /// It covers all that decides an answer, by a list of its own: a column that is added to the row is
 /// no other fold. How rows and states are stored is identified by `ProjectionFile.schema`.
 ///
-/// Costs about 20 ms of processor time, once per process and fold, when a projection is opened or
+/// Costs about 40 ms of processor time, once per process and fold, when a projection is opened or
 /// examined (release build, measured with `subledger version`); every later use reads the stored
 /// text.
 enum FoldFingerprint {
@@ -57,54 +57,73 @@ enum FoldFingerprint {
   static func answers(_ state: StreamState, by fold: Fold) -> String {
     let key = StreamKey(environment: .production, bundleId: "app", originalTransactionId: "1")
     let stream = FoldedStream(key, state, by: fold)
-    return (stream.indexed.map { text($0) } + lines(stream.row) + stream.lines.map(purchase))
+    return
+      ([text(stream.indexed.map { .texts($0) })] + lines(stream.row)
+      + stream.lines.map(purchase))
       .joined(separator: "\n")
   }
 
   /// What the rules say of a purchase; the rest of its line is Apple's.
   private static func purchase(_ line: TransactionLine) -> String {
-    let columns = [
-      "transaction_id", "other_transaction_ids", "ended_at_ms", "replaced_by", "revoked_at_ms",
-      "refunded_milliunits", "price_milliunits",
-    ]
-    return text(columns.map { line[$0] })
+    text(decided.map { line.values[$0] })
   }
+
+  private static let decided = [
+    "transaction_id", "other_transaction_ids", "ended_at_ms", "replaced_by", "revoked_at_ms",
+    "refunded_milliunits", "price_milliunits",
+  ].compactMap { TransactionField.places[$0] }
 
   /// What a row says: of all times first, then of each.
   static func lines(_ row: EntitlementRow) -> [String] {
     let last = row.lastEvent
-    let always: [Any?] = [
-      row.eventCount, last?.uuid, last?.notificationType, last?.subtype, last?.signedDate,
-      row.renewalProductId, row.lasting?.productId, row.lasting?.from,
+    let always: [FieldValue] = [
+      .of(row.eventCount), last.map { .uuid($0.uuid) } ?? .none, .of(last?.notificationType),
+      .of(last?.subtype), .of(last?.signedDate), .of(row.renewalProductId),
+      .of(row.lasting?.productId), .of(row.lasting?.from),
     ]
     return [text(always)]
       + row.answers(durations: [:]).map { answer in
-        text(values(answer) + purchase(answer) + [row.periodEnd(at: answer.asOf)])
+        text(values(answer) + purchase(answer) + [.of(row.periodEnd(at: answer.asOf))])
       }
   }
 
-  private static func values(_ answer: Entitlement) -> [Any?] {
+  private static func values(_ answer: Entitlement) -> [FieldValue] {
     [
-      answer.asOf, answer.status.rawValue, answer.givesAccess, answer.productId, answer.expiresAt,
-      answer.gracePeriodExpiresAt, answer.revokedAt, answer.autoRenew, answer.pendingProductId,
-      answer.hasGap, answer.priceIncrease?.rawValue, answer.commitmentAutoRenew, answer.hasAnomaly,
+      .of(answer.asOf), .of(answer.status.rawValue), .of(answer.givesAccess),
+      .of(answer.productId), .of(answer.expiresAt), .of(answer.gracePeriodExpiresAt),
+      .of(answer.revokedAt), .of(answer.autoRenew), .of(answer.pendingProductId),
+      .of(answer.hasGap), .of(answer.priceIncrease?.rawValue), .of(answer.commitmentAutoRenew),
+      .of(answer.hasAnomaly),
     ]
   }
 
-  private static func purchase(_ answer: Entitlement) -> [Any?] {
+  private static func purchase(_ answer: Entitlement) -> [FieldValue] {
     guard let purchase = answer.purchase else { return [] }
     let (offer, commitment) = (purchase.offer, purchase.commitment)
     return [
-      purchase.transactionId, purchase.productType, purchase.ownership,
-      purchase.subscriptionGroupId, purchase.startsAt, purchase.appAccountToken,
-      purchase.appTransactionId, purchase.price?.milliunits, purchase.price?.currency, offer?.type,
-      offer?.identifier, offer?.discountType, offer?.period, commitment?.billingPeriodNumber,
-      commitment?.totalBillingPeriods, commitment?.commitmentExpiresDate,
+      .of(purchase.transactionId), .of(purchase.productType), .of(purchase.ownership),
+      .of(purchase.subscriptionGroupId), .of(purchase.startsAt), .of(purchase.appAccountToken),
+      .of(purchase.appTransactionId), .of(purchase.price?.milliunits),
+      .of(purchase.price?.currency), .of(offer?.type), .of(offer?.identifier),
+      .of(offer?.discountType), .of(offer?.period), .of(commitment?.billingPeriodNumber),
+      .of(commitment?.totalBillingPeriods), .of(commitment?.commitmentExpiresDate),
     ]
   }
 
   /// No generated text has a tabulator.
-  private static func text(_ values: [Any?]) -> String {
-    values.map { $0.map { "\($0)" } ?? "–" }.joined(separator: "\t")
+  private static func text(_ values: [FieldValue]) -> String {
+    var text = ""
+    for value in values {
+      switch value {
+      case .none: text += "–"
+      case .text(let value): text += value
+      case .integer(let value): text += String(value)
+      case .flag(let isTrue): text += isTrue ? "true" : "false"
+      case .uuid(let value): text += value.description
+      case .texts(let values): for value in values { text += value + "," }
+      }
+      text += "\t"
+    }
+    return text
   }
 }
