@@ -114,38 +114,37 @@ public final class MappingService: Sendable {
     guard !proposal.isRefused else { return false }
     let refused = try refusal(changed, configuration, proposal.reader)
     state.withLock { $0.refused = refused }
+    refused.forEach { log($0, configuration.entitlementLossLimit) }
     proposal.isRefused = !refused.isEmpty
     return refused.isEmpty && !thread.isStopping && journal(changed)
   }
 
-  /// The entitlements that more would lose than is allowed; logged.
+  /// The entitlements that more would lose than is allowed.
   private func refusal(
     _ changed: [StreamKey: EntitlementCatalog.Mapping], _ configuration: Configuration,
     _ reader: LedgerReader
   ) throws(LedgerError) -> [MappingComparison.Loss] {
     guard let limit = configuration.entitlementLossLimit else { return [] }
-    let comparison = try reader.compare(
+    return try reader.compare(
       changed, configured: configuration.entitlements, at: Clock.now(),
-      while: { [thread] in !thread.isStopping })
-    guard let comparison else { return [] }
-    let losses = comparison.losses(over: limit)
-    for loss in losses {
-      Log.write(
-        .error, "mapping_refused",
-        [
-          ("name", .string(loss.group.name)), ("bundle_id", .string(loss.group.app.bundleId)),
-          ("environment", .string(loss.group.app.environment.rawValue)),
-          ("would_lose", .integer(Int64(loss.lost))), ("having", .integer(Int64(loss.having))),
-          ("limit_percent", .integer(limit)),
-          (
-            "next",
-            .string(
-              "the mapping before stays in force; see who with: subledger entitlements --diff "
-                + "FILE; correct the configuration, or: subledger entitlements --accept FILE")
-          ),
-        ])
-    }
-    return losses
+      while: { [thread] in !thread.isStopping })?.losses(over: limit) ?? []
+  }
+
+  private func log(_ loss: MappingComparison.Loss, _ limit: Int64?) {
+    Log.write(
+      .error, "mapping_refused",
+      [
+        ("name", .string(loss.group.name)), ("bundle_id", .string(loss.group.app.bundleId)),
+        ("environment", .string(loss.group.app.environment.rawValue)),
+        ("would_lose", .integer(Int64(loss.lost))), ("having", .integer(Int64(loss.having))),
+        ("limit_percent", .optional(limit)),
+        (
+          "next",
+          .string(
+            "the mapping before stays in force; see who with: subledger entitlements --diff "
+              + "FILE; correct the configuration, or: subledger entitlements --accept FILE")
+        ),
+      ])
   }
 
   /// - Returns: whether all is journaled.

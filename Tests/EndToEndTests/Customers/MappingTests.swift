@@ -107,7 +107,8 @@ import Testing
     let metrics = try #require(client(daemon, "/metrics"))
     #expect(metrics.contains("subledger_mapping_refused 1"))
     let refused = daemon.client().get("/v1/overview")?.json?["refused_mapping"]?.elements ?? []
-    #expect(refused.count == 1 && refused[0]["name"]?.string == "pro")
+    try #require(refused.count == 1)
+    #expect(refused[0]["name"]?.string == "pro")
     #expect(refused[0]["would_lose"]?.integer == 30 && refused[0]["having"]?.integer == 30)
     let doctor = try installation.run("doctor")
     #expect(doctor.output.contains("is not in force"), "\(doctor)")
