@@ -34,20 +34,13 @@ extension LedgerHandler {
       else { throw .notAllowed }
       let (route, statement) = (admitted.route.name, asked.statement)
       let parts = asked.evidence + [Receiver.Received(statement)]
-      let collector = OutcomeCollector([.skipped], waiting: parts.count) { [service] whole in
+      proven += parts.submissions { [service] received, outcome in
+        service.record(received, outcome)
+      } completion: { [service] outcome in
         service.respond(
           to: Said(
-            route: route, statement: statement, token: token,
-            outcome: whole.first ?? .skipped, start: start), through: sender)
-      }
-      proven += parts.map { [service] received in
-        (
-          received,
-          { outcome in
-            service.record(received, outcome)
-            collector.set(0, outcome)
-          }
-        )
+            route: route, statement: statement, token: token, outcome: outcome, start: start),
+          through: sender)
       }
       return nil
     } catch {
@@ -127,7 +120,7 @@ extension LedgerService {
       said.statement, outcome, by: ("token", .string(said.token.name)),
       [
         ("route", .string("\(said.route)")),
-        ("took_us", .integer((Clock.monotonicNanoseconds() - said.start) / 1000)),
+        Self.took(since: said.start),
       ])
     if case .conflict = outcome { return sender.send(Problem.reusedKey) }
     if let refusal = outcome.refusal { return sender.send(Problem.response(refusal)) }

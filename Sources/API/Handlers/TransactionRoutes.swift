@@ -36,7 +36,7 @@ extension LedgerHandler {
         record(Problem.notAllowed)
         return Problem.notAllowed
       }
-      proven += submitted.submissions { [service] received, outcome in
+      proven += submitted.evidence.submissions { [service] received, outcome in
         service.record(received, outcome)
       } completion: { [service] outcome in
         service.respond(
@@ -55,7 +55,7 @@ extension LedgerService {
   fileprivate func refused(
     _ refusal: Refusal, _ finding: BodyFinding? = nil, since start: Int64
   ) -> HTTPResponse {
-    record(transaction: .refused(refusal), nil, since: start)
+    record("transaction", .refused(refusal), about: nil, since: start)
     return Problem.response(refusal, to: .transaction, finding: finding)
   }
 
@@ -66,7 +66,13 @@ extension LedgerService {
     if let refusal = result.outcome.refusal {
       return sender.send(refused(refusal, since: start))
     }
-    record(transaction: result.outcome, stream, since: start)
+    record(
+      "transaction", result.outcome,
+      about: [
+        ("environment", .string(stream.environment.rawValue)),
+        ("bundle_id", .string(stream.bundleId)),
+        ("original_transaction_id", .string(stream.originalTransactionId)),
+      ], since: start)
     answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
       Answers.submitted.json((result.outcome, try Self.row(of: stream, result.token, reader)))
     }
@@ -96,30 +102,6 @@ extension LedgerService {
       .json(try read(reader))
     }
     if let refusal { sender.send(refusal) }
-  }
-}
-
-extension LedgerService {
-  /// Logs what became of a transaction, and counts a refusal.
-  ///
-  /// - Parameter stream: nil if it was not proven, because its content is then not reliable.
-  func record(transaction outcome: Outcome, _ stream: StreamKey?, since start: Int64) {
-    var fields: [(String, JSONValue)] = [("outcome", .string(outcome.name))]
-    let took = (
-      "took_us", JSONValue.integer((Clock.monotonicNanoseconds() - start) / 1000)
-    )
-    if case .refused(let refusal) = outcome {
-      metrics.refusals.add(refusal.code)
-      fields.append(("reason", .string(refusal.code)))
-      refusalLog.write("transaction", status: Problem.status(of: refusal), fields + [took])
-    } else if let stream {
-      fields += [
-        ("environment", .string(stream.environment.rawValue)),
-        ("bundle_id", .string(stream.bundleId)),
-        ("original_transaction_id", .string(stream.originalTransactionId)),
-      ]
-      Log.write(.info, "transaction", fields + [took])
-    }
   }
 }
 
@@ -170,7 +152,7 @@ extension LedgerService {
   fileprivate func refused(
     receipt refusal: Refusal, _ finding: BodyFinding? = nil, since start: Int64
   ) -> HTTPResponse {
-    record(receipt: .refused(refusal), nil, since: start)
+    record("receipt", .refused(refusal), about: nil, since: start)
     return Problem.response(refusal, to: .receipt, finding: finding)
   }
 
@@ -181,7 +163,13 @@ extension LedgerService {
     if case .refused(let refusal) = result.outcome {
       return sender.send(refused(receipt: refusal, since: start))
     }
-    record(receipt: result.outcome, receipt, since: start)
+    record(
+      "receipt", result.outcome,
+      about: [
+        ("environment", .string(receipt.environment.rawValue)),
+        ("bundle_id", .string(receipt.bundleId)),
+        ("streams", .integer(Int64(receipt.streams.count))),
+      ], since: start)
     if let refusal = result.outcome.refusal {
       return sender.send(Problem.response(refusal, to: .receipt, result.outcome))
     }
@@ -207,25 +195,31 @@ extension LedgerService {
 }
 
 extension LedgerService {
-  /// Logs what became of a receipt, and counts a refusal.
+  /// Logs what became of something that an app handed over, and counts a refusal.
   ///
-  /// - Parameter receipt: nil if it was not proven, because its content is then not reliable.
-  func record(receipt outcome: Outcome, _ receipt: SubmittedReceipt?, since start: Int64) {
-    var fields: [(String, JSONValue)] = [("outcome", .string(outcome.name))]
-    let took = (
-      "took_us", JSONValue.integer((Clock.monotonicNanoseconds() - start) / 1000)
-    )
+  /// - Parameters:
+  ///   - name: of the line.
+  ///   - proven: what it is about; nil if it was not proven, because its content is then not
+  ///     reliable.
+  private func record(
+    _ name: String, _ outcome: Outcome, about proven: [Log.Field]?, since start: Int64
+  ) {
+    let fields: [Log.Field] = [("outcome", .string(outcome.name))]
+    let took = Self.took(since: start)
     if case .refused(let refusal) = outcome {
       metrics.refusals.add(refusal.code)
-      fields.append(("reason", .string(refusal.code)))
-      refusalLog.write("receipt", status: Problem.status(of: refusal), fields + [took])
-    } else if let receipt {
-      fields += [
-        ("environment", .string(receipt.environment.rawValue)),
-        ("bundle_id", .string(receipt.bundleId)),
-        ("streams", .integer(Int64(receipt.streams.count))),
-      ]
-      Log.write(.info, "receipt", fields + [took])
+      refusalLog.write(
+        name, status: Problem.status(of: refusal),
+        fields + [("reason", .string(refusal.code)), took])
+    } else if let proven {
+      Log.write(.info, name, fields + proven + [took])
     }
+  }
+
+  /// How long an answer took, for its line of the log.
+  ///
+  /// - Parameter start: nanoseconds of the monotonic clock.
+  static func took(since start: Int64) -> Log.Field {
+    ("took_us", .integer((Clock.monotonicNanoseconds() - start) / 1000))
   }
 }

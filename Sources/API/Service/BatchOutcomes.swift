@@ -38,7 +38,7 @@ extension LedgerService {
       [
         ("accepted", .integer(accepted)), ("duplicate", .integer(duplicate)),
         ("other", .integer(other)),
-        ("took_us", .integer((Clock.monotonicNanoseconds() - start) / 1000)),
+        Self.took(since: start),
       ])
   }
 }

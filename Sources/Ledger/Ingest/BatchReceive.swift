@@ -118,18 +118,9 @@ public enum BatchReceive {
     completion: @escaping @Sendable ([Outcome]) -> Void
   ) {
     guard !submissions.isEmpty else { return completion(outcomes) }
-    let collector = OutcomeCollector(outcomes, waiting: submissions.count, completion)
     // A receipt may have more parts than the writer's queue takes.
     ledger.submit(
-      whole: submissions.map { index, received in
-        (
-          received,
-          { outcome in
-            onOutcome(received, outcome)
-            collector.set(index, outcome)
-          }
-        )
-      })
+      whole: OutcomeCollector.submissions(submissions, of: outcomes, onOutcome, completion))
   }
 
   /// Proves one line, without its line end: one event, or those of a `SubmittedTransaction` or of
@@ -244,11 +235,11 @@ public enum BatchReceive {
 
 /// Collects the outcomes of a batch's lines from the writer's thread. A line may have several
 /// parts.
-public final class OutcomeCollector: Sendable {
+final class OutcomeCollector: Sendable {
   private let state: Mutex<(outcomes: [Outcome], waiting: Int)>
   private let completion: @Sendable ([Outcome]) -> Void
 
-  public init(
+  private init(
     _ outcomes: [Outcome], waiting: Int,
     _ completion: @escaping @Sendable ([Outcome]) -> Void
   ) {
@@ -256,7 +247,7 @@ public final class OutcomeCollector: Sendable {
     self.completion = completion
   }
 
-  public func set(_ index: Int, _ outcome: Outcome) {
+  private func set(_ index: Int, _ outcome: Outcome) {
     let all = state.withLock { state -> [Outcome]? in
       let former = state.outcomes[index]
       state.outcomes[index] =
@@ -266,5 +257,45 @@ public final class OutcomeCollector: Sendable {
       return state.waiting == 0 ? state.outcomes : nil
     }
     if let all { completion(all) }
+  }
+
+  /// Parts of what was received at once, for the writer.
+  ///
+  /// - Parameters:
+  ///   - parts: each with its place in `outcomes`; at least one.
+  ///   - outcomes: what became of the whole so far.
+  ///   - onOutcome: called for each part, on the writer's thread.
+  ///   - completion: called once, on the writer's thread.
+  static func submissions(
+    _ parts: [(index: Int, received: Receiver.Received)], of outcomes: [Outcome],
+    _ onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void,
+    _ completion: @escaping @Sendable ([Outcome]) -> Void
+  ) -> [Ledger.Submitted] {
+    let collector = OutcomeCollector(outcomes, waiting: parts.count, completion)
+    return parts.map { index, received in
+      (
+        received,
+        { outcome in
+          onOutcome(received, outcome)
+          collector.set(index, outcome)
+        }
+      )
+    }
+  }
+}
+
+extension [Receiver.Received] {
+  /// The parts of one request, at least one, for the writer.
+  ///
+  /// - Parameters:
+  ///   - onOutcome: called for each part, on the writer's thread.
+  ///   - completion: called once, on the writer's thread, with what became of the whole.
+  public func submissions(
+    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void,
+    completion: @escaping @Sendable (Outcome) -> Void
+  ) -> [Ledger.Submitted] {
+    OutcomeCollector.submissions(map { (0, $0) }, of: [.skipped], onOutcome) {
+      completion($0.first ?? .skipped)
+    }
   }
 }

@@ -39,18 +39,7 @@ public struct SubmittedReceipt: Sendable {
       completion(.held(isNew: true))
       return []
     }
-    let collector = OutcomeCollector([.skipped], waiting: parts.count) { whole in
-      completion(whole.first ?? .skipped)
-    }
-    return parts.map { received in
-      (
-        received,
-        { outcome in
-          onOutcome(received, outcome)
-          collector.set(0, outcome)
-        }
-      )
-    }
+    return parts.submissions(onOutcome: onOutcome, completion: completion)
   }
 }
 

@@ -37,29 +37,6 @@ public struct SubmittedTransaction: Sendable {
     case .duplicate, .held(isNew: false), .noPurchases: 4
     }
   }
-
-  /// The parts, for the writer.
-  ///
-  /// - Parameters:
-  ///   - onOutcome: called for each part, on the writer's thread.
-  ///   - completion: called once, on the writer's thread, with what became of the whole.
-  public func submissions(
-    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void,
-    completion: @escaping @Sendable (Outcome) -> Void
-  ) -> [Ledger.Submitted] {
-    let collector = OutcomeCollector([.skipped], waiting: evidence.count) { whole in
-      completion(whole.first ?? .skipped)
-    }
-    return evidence.map { received in
-      (
-        received,
-        { outcome in
-          onOutcome(received, outcome)
-          collector.set(0, outcome)
-        }
-      )
-    }
-  }
 }
 
 extension Receiver {
