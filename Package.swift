@@ -17,15 +17,19 @@ func module(_ name: String, _ imports: [Target.Dependency] = []) -> Target {
 
 /// - Parameter computes: whether the tests themselves compute much. Others wait for processes, files
 ///   and sockets, and are built without optimization in a release build too: in a third of the time.
+/// - Parameter isLarge: whether it is compiled on several processors, because nothing is left to
+///   build beside it.
 func tests(
   _ module: String, _ imports: [Target.Dependency] = [], fixtures: Bool = false,
-  computes: Bool = false
+  computes: Bool = false, isLarge: Bool = false
 ) -> Target {
-  .testTarget(
+  let parallel = isLarge ? ["-no-whole-module-optimization", "-enable-batch-mode"] : []
+  return .testTarget(
     name: "\(module)Tests", dependencies: imports,
     resources: fixtures ? [.copy("Fixtures")] : [],
     swiftSettings: strict
-      + (computes ? [] : [.unsafeFlags(["-Onone"], .when(configuration: .release))]))
+      + (computes
+        ? [] : [.unsafeFlags(["-Onone"] + parallel, .when(configuration: .release))]))
 }
 
 // The pages that `subledger help operating` prints. A folder inside a catalog of documentation is no
@@ -173,7 +177,7 @@ let package = Package(
     // The built program over real sockets.
     tests(
       "EndToEnd", ledger + ["Support", "subledger", "HTTPServer", "AppStoreSimulator"],
-      fixtures: true),
+      fixtures: true, isLarge: true),
     // PostgreSQL, and daemons on one database, as processes.
     tests(
       "SharedJournal",

@@ -11,6 +11,7 @@ package struct PlainRow {
   package let ids: [Id]
   /// By id, the event with the newest version of the transaction.
   private var sources: [Id: FoldEvent] = [:]
+  private var revocations: [Id: Int64] = [:]
   private var cuts: [Id: Int64] = [:]
   private var ends: [Id: Int64] = [:]
 
@@ -29,6 +30,7 @@ package struct PlainRow {
     for id in ids {
       sources[id] = about(id).max { isBehind($0, $1, { carried($0, id) }) }
     }
+    for id in ids { revocations[id] = computedRev(id) }
     for id in ids { cuts[id] = computedCut(id) }
     for id in ids { ends[id] = computedEnd(id) }
   }
@@ -209,7 +211,9 @@ package struct PlainRow {
     return ids.filter { tx($0).webOrderLineItemId == item }
   }
 
-  func rev(_ id: Id) -> Int64? {
+  func rev(_ id: Id) -> Int64? { revocations[id] }
+
+  private func computedRev(_ id: Id) -> Int64? {
     let clear = twins(id).compactMap(clear).max() ?? .min
     return twins(id).compactMap { ownRev($0, clear) }.min()
   }
