@@ -8,7 +8,7 @@ import Platform
 /// fold made therefore keeps that version's answers.
 ///
 /// Configuration is not part of the fold: how long a non-renewing product lasts is applied when a
-/// row is read.
+/// row is read. The fields that are shown of it are in `RowFields`.
 public struct EntitlementRow: Sendable, Equatable {
   /// One answer, from a time until the next span begins.
   public struct Span: Sendable, Equatable {

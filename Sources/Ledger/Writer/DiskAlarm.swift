@@ -1,8 +1,9 @@
 import Platform
 import StrictJSON
 
-/// When to say that the disk is full: when it begins, each minute while it lasts, and when it is
-/// over. Has no clock: times are nanoseconds of a clock that never steps.
+/// When to log that the disk is full, which `LedgerWriter` notices: when it begins, each minute
+/// while it lasts, and when it is over. Has no clock: times are nanoseconds of a clock that never
+/// steps.
 ///
 /// A small notification may find room where the next one does not. So it is over only once there
 /// was room for ten seconds.

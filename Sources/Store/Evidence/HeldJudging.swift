@@ -2,7 +2,8 @@ public import AppStore
 import Entitlements
 public import Platform
 
-/// Judges what is held by this program's fold, where another one decided it.
+/// Judges what is held by this program's fold, where another one decided it, and journals what is
+/// new.
 ///
 /// `meta` says which fold judges, through which stream it has, and in which generation of the
 /// journal that was known. A program of another fold writes its own, and one that knows none of it
