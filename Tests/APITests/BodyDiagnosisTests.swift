@@ -34,6 +34,16 @@ import Testing
     #expect(finding(#"{"receipt":"\#(receipt)"}"#, .receipt) == nil)
   }
 
+  /// To refuse it must not cost more than a few genuine ones.
+  @Test func `a body much longer than Apple's is not looked at, but for a receipt`() {
+    for (length, isLookedAt) in [(60_000, true), (70_000, false)] {
+      let body = #"{"data":"\#(String(repeating: "x", count: length))"}"#
+      for wanted in Self.subjects {
+        #expect((finding(body, wanted) != nil) == (isLookedAt || wanted == .receipt), "\(wanted)")
+      }
+    }
+  }
+
   @Test func `a JWS is told by its payload and by its key`() {
     let kinds: [(String, ClaimedJWS.Kind)] = [
       (#"{"notificationType":"TEST"}"#, .notification), (#"{"transactionId":"1"}"#, .transaction),

@@ -4,15 +4,20 @@ import StrictJSON
 
 /// Looks at a body that was refused: what it seems to be instead of what the path takes.
 ///
-/// Only words of a refusal depend on it. It takes time in proportion to the body, whose length is
-/// limited, and parses within the limits of what is not proven.
+/// Only words of a refusal depend on it. It takes time in proportion to the body, so it looks at
+/// none that is much longer than Apple's: to refuse a body must not cost more than three genuine
+/// ones (`make bench`). It parses within the limits of what is not proven.
 struct BodyDiagnosis {
+  /// Apple's notifications have at most about 20 KB. A receipt may be longer.
+  private static let maximumBytes = 64 << 10
+
   let wanted: Problem.Subject
   /// Whether an app has a shared secret, so that notifications of version 1 are taken.
   var takesVersion1 = true
 
-  /// Nil if its form tells no more than the code of the refusal.
+  /// Nil if its form tells no more than the code of the refusal, or was not looked at.
   func finding(_ body: [UInt8]) -> BodyFinding? {
+    guard wanted == .receipt || body.count <= Self.maximumBytes else { return nil }
     let text = ByteSearch.trimmed(body[...])
     if text.isEmpty { return .empty }
     do throws(JSONError) {
