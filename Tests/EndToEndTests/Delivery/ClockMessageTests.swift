@@ -99,7 +99,7 @@ import Testing
     // What must not be told would come now.
     usleep(500_000)
     #expect(delivered("7001") == [renewal])
-    // Events do not wait for rows that cannot be read yet after a crash: then the moment comes late.
+    // Events do not wait for rows that cannot be read after a crash: then the moment comes late.
     #expect([[renewal, clock, renewal], [renewal, clock]].contains(delivered("7002")))
     #expect(delivered("7003") == [renewal, clock])
     _ = try after.stop()
