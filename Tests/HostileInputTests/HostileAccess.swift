@@ -94,7 +94,7 @@ extension HostileTable {
     .refused("A5", 404) { _ in
       otherMethods([
         "/v1", "/v1/journal", "/v1/quarantine/1", "/v2/notifications", "/v1/notifications/x",
-        "/admin", "/control/ingest", "/control/rows/prune", "/control/quarantine/admit",
+        "/admin", "/control/ingest", "/control/projection", "/control/quarantine/admit",
       ])
     },
   ]

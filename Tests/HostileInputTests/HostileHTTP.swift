@@ -314,7 +314,7 @@ extension HostileTable {
         "X-Real-IP: ::1",
       ].flatMap { claim in
         [
-          "/control/rows/prune", "/control/ingest", "/control/adopt", "/control/quarantine/admit",
+          "/control/projection", "/control/ingest", "/control/adopt", "/control/quarantine/admit",
           "/control/events",
         ].flatMap { path -> [Variant] in
           [

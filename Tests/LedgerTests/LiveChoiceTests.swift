@@ -15,7 +15,7 @@ import Testing
   private func projections(_ testLedger: TestLedger) throws -> [String] {
     for _ in 0..<2 {
       #expect(try Rebuild.build(testLedger.folder) { _, _ in true } != nil)
-      try Rebuild.makeLive(testLedger.folder)
+      #expect(try Rebuild.perform(.adopt(retaining: 2), testLedger.folder) == .done)
     }
     let names = try ProjectionList.read(testLedger.folder).names
     #expect(names.count == 3)
@@ -79,20 +79,20 @@ import Testing
     let testLedger = try ledger()
     let folder = testLedger.folder
     try testLedger.whileStopped {
-      #expect(try Rebuild.rollBack(folder) == .nothing)
+      #expect(try Rebuild.perform(.rollBack, folder) == .nothing)
       let names = try projections(testLedger)
-      #expect(try Rebuild.rollBack(folder) == .done)
+      #expect(try Rebuild.perform(.rollBack, folder) == .done)
       let list = [names[1], names[0], names[2]]
       #expect(try ProjectionList.read(folder).names == list)
       try makeOther(names[0], folder)
-      let found = try Rebuild.rollBack(folder)
+      let found = try Rebuild.perform(.rollBack, folder)
       #expect(
         found
           == .otherFold(name: names[0], version: 9, fingerprint: Fold.current.fingerprint))
       #expect(try ProjectionList.read(folder).names == list)
       // One that cannot be used is passed over.
       try Data("nothing".utf8).write(to: URL(filePath: folder.projection(named: names[0])))
-      #expect(try Rebuild.rollBack(folder) == .done)
+      #expect(try Rebuild.perform(.rollBack, folder) == .done)
       #expect(try ProjectionList.read(folder).live == names[2])
     }
     #expect(try testLedger.verify().findings.isEmpty)

@@ -40,16 +40,16 @@ import Testing
     #expect(full.load(ordering: .relaxed) == 10)
     let answers = Answers()
     ledger.ledger.dropQuarantined([7]) { answers.add("drop \($0 ?? -1)") }
-    ledger.ledger.refold(only: "7000") { answers.add("refold \($0)") }
-    ledger.ledger.prune(retaining: 1) { answers.add("prune \($0)") }
-    ledger.ledger.makeLive(retaining: 1) { answers.add("live \($0)") }
-    ledger.ledger.rollBack { answers.add("back \($0)") }
+    ledger.ledger.perform(.refold(only: "7000")) { answers.add("refold \($0)") }
+    ledger.ledger.perform(.prune(retaining: 1)) { answers.add("prune \($0)") }
+    ledger.ledger.perform(.adopt(retaining: 1)) { answers.add("live \($0)") }
+    ledger.ledger.perform(.rollBack) { answers.add("back \($0)") }
     #expect(answers.all.withLock { $0 }.isEmpty)
     ledger.work()
     #expect(accepted.load(ordering: .relaxed) == Ledger.queueLength)
     #expect(
       answers.all.withLock { $0 } == [
-        "drop 0", "refold done(streams: 1, changed: 0)", "prune done", "live nothing",
+        "drop 0", "refold refolded(streams: 1, changed: 0)", "prune done", "live nothing",
         "back nothing",
       ])
     ledger.stop()
@@ -69,7 +69,7 @@ import Testing
     let answers = Answers()
     let answered = WakeupEvent()
     // Another customer's, so that no row is in memory.
-    ledger.ledger.refold(only: "7001") {
+    ledger.ledger.perform(.refold(only: "7001")) {
       answers.add("\($0)")
       answered.signal()
     }

@@ -47,15 +47,18 @@ import Testing
       #expect(summary?.losing == forecast.lost.count)
       #expect(try ChangedFold.spans(own) == before, "a comparison switches nothing")
 
-      try Rebuild.makeLive(changed)
+      let adopt = ProjectionOrder.adopt(fold: changed.fold.fingerprint, retaining: 2)
+      #expect(try Rebuild.perform(adopt, changed) == .done)
       #expect(try ChangedFold.spans(own) == before.merging(forecast.spans) { $1 })
       try expectAnswers(forecast, before, own, changed)
-      guard case .otherFold(_, let version, let fingerprint) = try Rebuild.rollBack(changed) else {
+      guard
+        case .otherFold(_, let version, let fingerprint) = try Rebuild.perform(.rollBack, changed)
+      else {
         Issue.record("the rows before are of another fold")
         return
       }
       #expect(version == 3 && fingerprint == Fold.current.fingerprint)
-      #expect(try Rebuild.rollBack(own) == .done)
+      #expect(try Rebuild.perform(.rollBack, own) == .done)
       #expect(try ChangedFold.spans(own) == before)
       try expectAnswers(forecast, before, own, changed)
     }

@@ -80,16 +80,16 @@ import Testing
 
     /// Folds one customer again.
     mutating func refold() {
-      let done = BoundedQueue<Ledger.Refolded>(capacity: 1)
-      testLedger.ledger.refold(only: "70\(pick(0..<6))") { _ = done.enqueue($0) }
+      let done = BoundedQueue<ProjectionOrder.Outcome>(capacity: 1)
+      testLedger.ledger.perform(.refold(only: "70\(pick(0..<6))")) { _ = done.enqueue($0) }
       _ = done.dequeue()
     }
 
     /// Builds the rows again and makes them live.
     func rebuild() throws {
       _ = try Rebuild.build(testLedger.folder) { _, _ in true }
-      let done = BoundedQueue<Ledger.ProjectionOutcome>(capacity: 1)
-      testLedger.ledger.makeLive(retaining: 1) { _ = done.enqueue($0) }
+      let done = BoundedQueue<ProjectionOrder.Outcome>(capacity: 1)
+      testLedger.ledger.perform(.adopt(retaining: 1)) { _ = done.enqueue($0) }
       guard case .done = done.dequeue() else { throw LedgerError.sql("the rows were not adopted") }
     }
   }

@@ -13,7 +13,11 @@ extension LedgerHandler {
   ) -> HTTPResponse? {
     switch admitted.route.name {
     case .controlIngest: ingest(request, through: sender)
-    case .controlProjection(let order): return manage(order, request, through: sender)
+    case .controlProjection:
+      guard
+        let order = (try? JSONDocument(parsing: request.body)).flatMap({ ProjectionOrder($0.root) })
+      else { return Problem.response(.malformed("command")) }
+      service.ledger.perform(order) { sender.send(.json($0.json)) }
     case .controlAdmit, .controlDrop:
       guard let ids = Self.ids(request.body) else { return Problem.response(.malformed("ids")) }
       let isAdmission = admitted.route.name == .controlAdmit
@@ -82,65 +86,6 @@ extension LedgerHandler {
       sender.send(.json([("outcomes", BatchReceive.json(outcomes))]))
     }
     recordChainCache()
-  }
-
-  /// Adopts, rolls back, folds again or prunes projections.
-  private func manage(
-    _ order: Route.ProjectionOrder, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> HTTPResponse? {
-    let allowed: Set<String> = ["fingerprint", "keep", "id"]
-    guard let query = QueryString(request.query, allowed: allowed) else {
-      return Problem.response(.malformed("query"))
-    }
-    let retained = query["keep"].map { Int($0) } ?? Rebuild.retainedByDefault
-    guard let retained, (0...100).contains(retained) else {
-      return Problem.response(.malformed("query"))
-    }
-    switch order {
-    case .adopt:
-      guard query["fingerprint"] == service.ledger.folder.fold.fingerprint else {
-        return Problem.response(409, "other_fold")
-      }
-      service.ledger.makeLive(retaining: retained) { sender.send(Self.response(to: $0)) }
-    case .rollback:
-      service.ledger.rollBack { sender.send(Self.response(to: $0)) }
-    case .refold:
-      service.ledger.refold(only: query["id"] ?? "") { sender.send(Self.response(to: $0)) }
-    case .prune:
-      service.ledger.prune(retaining: retained) { sender.send(Self.response(to: $0)) }
-    }
-    return nil
-  }
-
-  private static func response(to outcome: Ledger.ProjectionOutcome) -> HTTPResponse {
-    switch outcome {
-    case .done: .json([("outcome", .string("done"))])
-    case .nothing: Problem.nothingThere
-    case .notJudged: Problem.response(.unavailable("not_judged"))
-    case .otherFold(let found): response(toReturn: found)
-    case .failed: Problem.response(.unavailable("rows"))
-    }
-  }
-
-  private static func response(to outcome: Ledger.Refolded) -> HTTPResponse {
-    switch outcome {
-    case .done(let streams, let changed):
-      .json([("streams", .integer(Int64(streams))), ("changed", .integer(Int64(changed)))])
-    case .notLive: Problem.response(409, "other_fold")
-    case .failed: Problem.response(.unavailable("rows"))
-    }
-  }
-
-  /// The projection to return to is another program's: its name and fold, for the command to say.
-  private static func response(toReturn found: Rebuild.Return) -> HTTPResponse {
-    guard case .otherFold(let name, let version, let fingerprint) = found else {
-      return Problem.nothingThere
-    }
-    return .json(
-      [
-        ("name", .string(name)), ("fold", .integer(Int64(version))),
-        ("fingerprint", .string(fingerprint)),
-      ], status: 409)
   }
 
   /// The ids in a body, one a line; nil if there are too many or one is no number.

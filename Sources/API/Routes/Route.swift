@@ -14,14 +14,10 @@ final class Route: Sendable {
     case overview, quarantine, comparison, sinks, events
     case healthz, readyz, metrics, version, openAPI
     case page
-    case controlIngest
-    case controlProjection(ProjectionOrder)
+    case controlIngest, controlProjection
     case controlAdmit, controlDrop
     case controlStatement, controlErase, controlSink, controlEvents, controlRefusals
   }
-
-  /// What a command asks the daemon to do with the projections of its folder.
-  enum ProjectionOrder: String, CaseIterable { case adopt, rollback, refold, prune }
 
   /// Who may use a route.
   enum Access: Sendable {

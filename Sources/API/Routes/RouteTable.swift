@@ -350,32 +350,29 @@ extension Route {
   ]
 
   /// Work that commands hand to the daemon; not part of the contract.
-  private static let control =
-    [
-      Route(
-        .controlIngest, "POST", "/control/ingest", .local,
-        "Journals the lines of an `ingest` command."),
-      Route(
-        .controlAdmit, "POST", "/control/quarantine/admit", .local,
-        "Admits quarantined notifications."),
-      Route(
-        .controlDrop, "POST", "/control/quarantine/drop", .local,
-        "Drops quarantined notifications."),
-      Route(
-        .controlStatement, "POST", "/control/statement", .local,
-        "Journals a claim, a grant, or the end of one."),
-      Route(.controlErase, "POST", "/control/erase", .local, "Forgets an account."),
-      Route(.controlSink, "POST", "/control/sink", .local, "Does what a `sink` command asks."),
-      Route(
-        .controlEvents, "GET", "/control/events", .local,
-        "Waits for events, for `events --follow`.", feed),
-      Route(
-        .controlRefusals, "GET", "/control/refusals", .local,
-        "Counts refused notifications, for `doctor`."),
-    ]
-    + ProjectionOrder.allCases.map { order in
-      Route(
-        .controlProjection(order), "POST", "/control/rows/\(order.rawValue)", .local,
-        "Changes projections for a `rebuild` command.")
-    }
+  private static let control = [
+    Route(
+      .controlIngest, "POST", "/control/ingest", .local,
+      "Journals the lines of an `ingest` command."),
+    Route(
+      .controlAdmit, "POST", "/control/quarantine/admit", .local,
+      "Admits quarantined notifications."),
+    Route(
+      .controlDrop, "POST", "/control/quarantine/drop", .local,
+      "Drops quarantined notifications."),
+    Route(
+      .controlStatement, "POST", "/control/statement", .local,
+      "Journals a claim, a grant, or the end of one."),
+    Route(.controlErase, "POST", "/control/erase", .local, "Forgets an account."),
+    Route(.controlSink, "POST", "/control/sink", .local, "Does what a `sink` command asks."),
+    Route(
+      .controlEvents, "GET", "/control/events", .local,
+      "Waits for events, for `events --follow`.", feed),
+    Route(
+      .controlRefusals, "GET", "/control/refusals", .local,
+      "Counts refused notifications, for `doctor`."),
+    Route(
+      .controlProjection, "POST", "/control/projection", .local,
+      "Switches, folds again or removes projections for a `rebuild` command."),
+  ]
 }

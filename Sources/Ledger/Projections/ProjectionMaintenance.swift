@@ -98,7 +98,9 @@ package final class ProjectionMaintenance {
       isBuilt = report != nil
       guard isBuilt, ledger.judging.isComplete else { return 0 }
       let served = ledger.liveProjection.recordOrder
-      return order(.makeLive(retaining: Rebuild.retainedByDefault) { _ in served() })
+      let adopt = ProjectionOrder.adopt(
+        fold: ledger.folder.fold.fingerprint, retaining: Rebuild.retainedByDefault)
+      return order(.projection(adopt) { _ in served() })
     } catch {
       // Another process builds.
       if error.code == .locked { return 500 }

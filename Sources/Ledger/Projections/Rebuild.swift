@@ -1,8 +1,9 @@
+import Entitlements
 public import Platform
 public import Store
 
 /// Folds the whole journal into a new projection beside the live one, whether a daemon runs or not.
-/// The live projection stays live until `makeLive`, `rollBack` or the daemon switches it.
+/// The live projection stays live until a `ProjectionOrder` switches it.
 public enum Rebuild {
   /// A finished build.
   public struct Report: Sendable {
@@ -108,75 +109,62 @@ public enum Rebuild {
     defer { withExtendedLifetime(lock) {} }
     try ProjectionFile.remove(buildingPath(folder))
   }
+}
 
-  // MARK: Switching while no daemon holds the folder
+// MARK: While no daemon holds the folder
 
-  /// Makes the built projection live, and retains `count` of those that were live before.
+extension Rebuild {
+  /// Does what is ordered.
   ///
-  /// - Throws: `LedgerError.locked` if a daemon holds the folder (ask the daemon instead) or
-  ///   another process builds, `LedgerError.foreign` if what was built cannot be used, or not
-  ///   before held evidence is judged.
-  public static func makeLive(
-    _ folder: DataFolder, retaining count: Int = retainedByDefault
-  ) throws(LedgerError) {
-    let lock = try folder.lock()
-    let building = try folder.lockRebuild()
-    defer {
-      withExtendedLifetime(lock) {}
-      withExtendedLifetime(building) {}
-    }
-    let journal = try JournalReader.open(folder)
-    guard try journal.isJudged() else {
-      throw .foreign(
-        "evidence is held by the rules of another fold; start the daemon, which judges it and "
-          + "makes the built projection live")
-    }
-    guard case .usable = try ProjectionChoice.condition(buildingPath(folder), journal) else {
-      throw .foreign("the built projection has changed; run `subledger rebuild --apply` again")
-    }
-    try ProjectionFile.goLive(
-      buildingPath(folder), in: folder, keeping: count)
-  }
-
-  /// What a command to return to the previous projection found.
-  public enum Return: Sendable, Equatable {
-    /// It is live again.
-    case done
-    /// The previous one is of another fold: the program of that fold makes it live by itself when
-    /// it starts.
-    case otherFold(name: String, version: Int, fingerprint: String)
-    /// None is retained.
-    case nothing
-  }
-
-  /// Makes this fold's projection live again that was live before.
-  ///
-  /// - Throws: `LedgerError.locked` if a daemon holds the folder, else what the file system
-  ///   reports.
-  public static func rollBack(_ folder: DataFolder) throws(LedgerError) -> Return {
+  /// - Throws: `LedgerError.locked` if a daemon holds the folder (ask the daemon instead) or, for
+  ///   `adopt`, another process builds; `LedgerError.corrupt` if the projection to fold into is
+  ///   damaged; else what the file system or SQLite reports.
+  public static func perform(
+    _ order: ProjectionOrder, _ folder: DataFolder
+  ) throws(LedgerError) -> ProjectionOrder.Outcome {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
     let journal = try JournalReader.open(folder)
-    let found = try previous(folder, journal)
-    if case .own(let name) = found {
-      try ProjectionList.read(folder).with(live: name).write(folder)
+    switch order {
+    case .adopt(let fold, let count):
+      let building = try folder.lockRebuild()
+      defer { withExtendedLifetime(building) {} }
+      guard fold == folder.fold.fingerprint else { return otherFold(buildingPath(folder), folder) }
+      guard try journal.isJudged() else { return .notJudged }
+      guard case .usable = try ProjectionChoice.condition(buildingPath(folder), journal) else {
+        return .nothing
+      }
+      try ProjectionFile.goLive(buildingPath(folder), in: folder, keeping: count)
+    case .rollBack:
+      switch try previous(folder, journal) {
+      case .own(let name): try ProjectionList.read(folder).with(live: name).write(folder)
+      case .none(let outcome): return outcome
+      }
+    case .prune(let count): try ProjectionFile.prune(folder, keeping: count)
+    case .refold(let id):
+      guard case .own(let path) = try ProjectionChoice.find(folder, journal) else {
+        return .nothing
+      }
+      let fold = ProjectionFolder(try Projection.open(path))
+      try fold.catchUp(journal)
+      let counts = try fold.refold(only: id, journal)
+      try fold.projection.close()
+      return .refolded(streams: counts.streams, changed: counts.changed)
     }
-    return found.answer
+    return .done
+  }
+
+  /// The outcome for a projection that was built by another program.
+  static func otherFold(_ name: String, _ folder: DataFolder) -> ProjectionOrder.Outcome {
+    .otherFold(
+      name: name, version: Int(folder.fold.version), fingerprint: folder.fold.fingerprint)
   }
 
   /// The projection that was live before the present one.
   enum Previous {
     case own(name: String)
-    case other(Return)
-    case none
-
-    var answer: Return {
-      switch self {
-      case .own: .done
-      case .other(let answer): answer
-      case .none: .nothing
-      }
-    }
+    /// None of this fold is; the outcome of an order to return to it.
+    case none(ProjectionOrder.Outcome)
   }
 
   /// Finds the newest retained projection that can be used.
@@ -189,32 +177,12 @@ public enum Rebuild {
       case .usable: return .own(name: name)
       case .otherFold:
         let identity = try ProjectionReader.open(folder, path: path).identity()
-        return .other(
+        return .none(
           .otherFold(
             name: name, version: identity.foldVersion, fingerprint: identity.fingerprint))
       default: continue
       }
     }
-    return .none
-  }
-
-  /// Folds one customer's streams again into the live projection.
-  ///
-  /// - Returns: the number of streams, and of rows that changed; nil if this fold has no live
-  ///   projection.
-  /// - Throws: `LedgerError.locked` if a daemon holds the folder, `LedgerError.corrupt` if the
-  ///   projection is damaged, else what SQLite reports.
-  public static func refold(
-    only originalTransactionId: String, _ folder: DataFolder
-  ) throws(LedgerError) -> (streams: Int, changed: Int)? {
-    let lock = try folder.lock()
-    defer { withExtendedLifetime(lock) {} }
-    let journal = try JournalReader.open(folder)
-    guard case .own(let path) = try ProjectionChoice.find(folder, journal) else { return nil }
-    let fold = ProjectionFolder(try Projection.open(path))
-    try fold.catchUp(journal)
-    let counts = try fold.refold(only: originalTransactionId, journal)
-    try fold.projection.close()
-    return counts
+    return .none(.nothing)
   }
 }

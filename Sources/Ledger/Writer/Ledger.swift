@@ -180,56 +180,11 @@ public final class Ledger: Sendable {
     }
   }
 
-  /// What became of a command about projections.
-  public enum ProjectionOutcome: Sendable {
-    case done
-    /// There is no projection to which the command applies.
-    case nothing
-    /// Held evidence is still to be judged by this fold.
-    case notJudged
-    /// The projection to return to is of another fold.
-    case otherFold(Rebuild.Return)
-    /// The log says why. The live projection is still live.
-    case failed
-  }
-
-  /// What became of folding one customer's streams again.
-  public enum Refolded: Sendable, Equatable {
-    /// The number of streams, and of rows that changed.
-    case done(streams: Int, changed: Int)
-    /// This fold's projection is not live, or is just being built.
-    case notLive
-    /// It is damaged or cannot be written; the log says why.
-    case failed
-  }
-
-  /// Makes the built projection live, and retains `count` of those that were live before.
-  public func makeLive(
-    retaining count: Int, completion: @escaping @Sendable (ProjectionOutcome) -> Void
+  /// Queues an order about projections for the writer.
+  public func perform(
+    _ order: ProjectionOrder, completion: @escaping @Sendable (ProjectionOrder.Outcome) -> Void
   ) {
-    let job = LedgerJob.makeLive(retaining: count, completion)
-    if !jobs.enqueueBeyondCapacity(job) { completion(.failed) }
-  }
-
-  /// Makes this fold's projection live again that was live before.
-  public func rollBack(completion: @escaping @Sendable (ProjectionOutcome) -> Void) {
-    if !jobs.enqueueBeyondCapacity(.rollBack(completion)) { completion(.failed) }
-  }
-
-  /// Removes all but `count` retained projections.
-  public func prune(
-    retaining count: Int, completion: @escaping @Sendable (ProjectionOutcome) -> Void
-  ) {
-    let job = LedgerJob.prune(retaining: count, completion)
-    if !jobs.enqueueBeyondCapacity(job) { completion(.failed) }
-  }
-
-  /// Folds one customer's streams again.
-  public func refold(
-    only originalTransactionId: String, completion: @escaping @Sendable (Refolded) -> Void
-  ) {
-    let job = LedgerJob.refold(originalTransactionId, completion)
-    if !jobs.enqueueBeyondCapacity(job) { completion(.failed) }
+    if !jobs.enqueueBeyondCapacity(.projection(order, completion)) { completion(.failed) }
   }
 
   /// Milliseconds that non-renewing products last, by product id, as configured: lists, counts and

@@ -6,12 +6,7 @@ package enum LedgerJob: Sendable {
   case drop([Int64], @Sendable (Int?) -> Void)
   /// Forgets an account.
   case erase(account: String, @Sendable (Ledger.Erased) -> Void)
-  /// Makes the built projection live.
-  case makeLive(retaining: Int, @Sendable (Ledger.ProjectionOutcome) -> Void)
-  case rollBack(@Sendable (Ledger.ProjectionOutcome) -> Void)
-  case prune(retaining: Int, @Sendable (Ledger.ProjectionOutcome) -> Void)
-  /// Folds the streams of one original transaction id again.
-  case refold(String, @Sendable (Ledger.Refolded) -> Void)
+  case projection(ProjectionOrder, @Sendable (ProjectionOrder.Outcome) -> Void)
   /// Takes over the live projection after another thread caught it up.
   case takeOverProjection
   /// Evaluates rows by the configured durations, which were replaced.

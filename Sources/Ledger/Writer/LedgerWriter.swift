@@ -179,12 +179,7 @@ package final class LedgerWriter {
       let waiting = ledger.takeRefreshes()
       let isWhole = follow(isDue: true)
       for completion in waiting { completion(isWhole) }
-    case .makeLive(let count, let completion):
-      completion(journal.isJudged ? projection.makeLive(retaining: count) : .notJudged)
-    case .rollBack(let completion):
-      completion(journal.isJudged ? projection.rollBack() : .notJudged)
-    case .prune(let count, let completion): completion(projection.prune(retaining: count))
-    case .refold(let id, let completion): completion(projection.refold(only: id))
+    case .projection(let order, let completion): completion(projection.perform(order))
     case .takeOverProjection:
       projection.takeOver()
       ledger.liveProjection.recordOrder()

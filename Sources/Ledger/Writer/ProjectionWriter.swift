@@ -225,34 +225,52 @@ final class ProjectionWriter {
   /// Closes the file. An error leaves it as a crash would: the next start continues with it.
   func close() { try? folder?.projection.close() }
 
-  // MARK: Commands
+  // MARK: Orders
 
-  /// Makes the built projection live, and retains `count` of those that were live before.
-  func makeLive(retaining count: Int) -> Ledger.ProjectionOutcome {
-    perform { () throws(LedgerError) in
-      let lock = try ledger.folder.lockRebuild()
-      defer { withExtendedLifetime(lock) {} }
-      let building = Rebuild.buildingPath(ledger.folder)
-      guard case .usable = try ProjectionChoice.condition(building, reader) else {
-        return .nothing
+  /// Does what is ordered. An error is logged and does not end the journal.
+  func perform(_ order: ProjectionOrder) -> ProjectionOrder.Outcome {
+    do throws(LedgerError) {
+      switch order {
+      case .adopt(let fold, let count): return try makeLive(fold, retaining: count)
+      case .rollBack: return try rollBack()
+      case .prune(let count):
+        try ProjectionFile.prune(ledger.folder, keeping: count)
+        return .done
+      case .refold(let id): return refold(only: id)
       }
-      // Caught up while the live projection still answers, then switched by a rename.
-      guard let built = try open(building) else { return .nothing }
-      try built.projection.close()
-      try closeForSwitch()
-      let path = try ProjectionFile.goLive(
-        building, in: ledger.folder, keeping: count)
-      return try goLive(path, "rows_live")
+    } catch {
+      StoreErrors.record(.projection, "rows_order_failed", error)
+      // If the live one was closed before the error, the other thread opens it again.
+      if folder == nil, live.state == .following { live.apply(.writeFailed) }
+      return .failed
     }
   }
 
-  /// Makes this fold's projection live again that was live before.
-  func rollBack() -> Ledger.ProjectionOutcome {
-    perform { () throws(LedgerError) in
-      let found = try Rebuild.previous(ledger.folder, reader)
-      guard case .own(let name) = found else {
-        return found.answer == .nothing ? .nothing : .otherFold(found.answer)
-      }
+  private func makeLive(
+    _ fold: String, retaining count: Int
+  ) throws(LedgerError) -> ProjectionOrder.Outcome {
+    guard journal.isJudged else { return .notJudged }
+    let lock = try ledger.folder.lockRebuild()
+    defer { withExtendedLifetime(lock) {} }
+    let building = Rebuild.buildingPath(ledger.folder)
+    guard fold == ledger.folder.fold.fingerprint else {
+      return Rebuild.otherFold(building, ledger.folder)
+    }
+    // Caught up while the live projection still answers, then switched by a rename.
+    guard case .usable = try ProjectionChoice.condition(building, reader),
+      let built = try open(building)
+    else { return .nothing }
+    try built.projection.close()
+    try closeForSwitch()
+    let path = try ProjectionFile.goLive(building, in: ledger.folder, keeping: count)
+    return try goLive(path, "rows_live")
+  }
+
+  private func rollBack() throws(LedgerError) -> ProjectionOrder.Outcome {
+    guard journal.isJudged else { return .notJudged }
+    switch try Rebuild.previous(ledger.folder, reader) {
+    case .none(let outcome): return outcome
+    case .own(let name):
       let path = ledger.folder.projection(named: name)
       try ProjectionFile.copyWAL(path)
       guard let previous = try open(path) else { return .failed }
@@ -265,7 +283,7 @@ final class ProjectionWriter {
 
   private func goLive(
     _ path: String, _ event: String
-  ) throws(LedgerError) -> Ledger.ProjectionOutcome {
+  ) throws(LedgerError) -> ProjectionOrder.Outcome {
     guard let opened = try open(path) else { return .failed }
     folder = opened
     live.apply(.wentLive, .init(path: path, isOwn: true))
@@ -284,39 +302,16 @@ final class ProjectionWriter {
     }
   }
 
-  /// Removes all but `count` retained projections.
-  func prune(retaining count: Int) -> Ledger.ProjectionOutcome {
-    perform { () throws(LedgerError) in
-      try ProjectionFile.prune(ledger.folder, keeping: count)
-      return .done
-    }
-  }
-
-  /// Folds one customer's streams again.
-  func refold(only originalTransactionId: String) -> Ledger.Refolded {
+  private func refold(only originalTransactionId: String) -> ProjectionOrder.Outcome {
     guard let folder = following else {
-      return live.state == .damaged || live.state == .unwritable ? .failed : .notLive
+      return live.state == .damaged || live.state == .unwritable ? .failed : .nothing
     }
     do throws(LedgerError) {
       let counts = try folder.refold(only: originalTransactionId, reader)
       live.recordCommit(of: folder.projection.takeWrittenIds())
-      return .done(streams: counts.streams, changed: counts.changed)
+      return .refolded(streams: counts.streams, changed: counts.changed)
     } catch {
       failed(error)
-      return .failed
-    }
-  }
-
-  /// Runs a command. An error is logged and does not end the journal.
-  private func perform(
-    _ command: () throws(LedgerError) -> Ledger.ProjectionOutcome
-  ) -> Ledger.ProjectionOutcome {
-    do throws(LedgerError) {
-      return try command()
-    } catch {
-      StoreErrors.record(.projection, "rows_order_failed", error)
-      // If the live one was closed before the error, the other thread opens it again.
-      if folder == nil, live.state == .following { live.apply(.writeFailed) }
       return .failed
     }
   }

@@ -35,14 +35,20 @@ final class ControlClient {
 
   /// POSTs and waits for the answer.
   ///
-  /// - Throws: `LedgerError.unavailable` if the connection ends first. What the daemon has
-  ///   journaled until then stays journaled.
+  /// - Throws: `LedgerError.unavailable` if the connection ends first: what the daemon has
+  ///   journaled until then stays journaled; or if the daemon does not know the route.
   func post(
     _ path: String, _ body: [UInt8] = []
   ) throws(LedgerError) -> (status: Int, body: JSONElement) {
     let head =
       "POST \(path) HTTP/1.1\r\nHost: control\r\nContent-Length: \(body.count)\r\n\r\n"
-    return try exchange(Array(head.utf8) + body)
+    let answer = try exchange(Array(head.utf8) + body)
+    if answer.status == 404, answer.body["code"]?.string == "no_such_route" {
+      throw .unavailable(
+        "the daemon on this folder is of another version than this program, \(Subledger.version); "
+          + "restart it with this one, or use the program that it was started with")
+    }
+    return answer
   }
 
   /// GETs one of the routes that need no token.

@@ -65,8 +65,7 @@ final class LocalLedger {
 
   /// POSTs to a route for commands.
   ///
-  /// - Throws: `LedgerError.unavailable` if the daemon has ended, or is of a version that does not
-  ///   know the route.
+  /// - Throws: `LedgerError.unavailable` if the daemon has ended; as `ControlClient.post`.
   func post(
     _ path: String, _ body: [UInt8] = []
   ) throws(LedgerError) -> (status: Int, body: JSONElement) {
@@ -81,13 +80,7 @@ final class LocalLedger {
     guard let daemon = ControlClient(folder) else {
       throw .unavailable("the daemon has ended; run this again")
     }
-    let answer = try daemon.post(path, body)
-    if answer.status == 404, answer.body["code"]?.string == "no_such_route" {
-      throw .unavailable(
-        "the daemon on this folder is of another version than this program, \(Subledger.version); "
-          + "restart it with this one, or use the program that it was started with")
-    }
-    return answer
+    return try daemon.post(path, body)
   }
 }
 

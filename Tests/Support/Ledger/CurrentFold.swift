@@ -1,5 +1,6 @@
 public import AppStore
 public import Entitlements
+public import Ledger
 public import Store
 
 // By the fold of this program, which most tests ask about.
@@ -30,4 +31,11 @@ extension StreamProgress {
 
 extension EvidenceJudge {
   public init() { self.init(by: .current) }
+}
+
+extension ProjectionOrder {
+  /// Makes what the current fold built live.
+  public static func adopt(retaining count: Int) -> Self {
+    .adopt(fold: Fold.current.fingerprint, retaining: count)
+  }
 }

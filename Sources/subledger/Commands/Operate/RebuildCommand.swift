@@ -132,7 +132,7 @@ enum RebuildCommand {
     }
   }
 
-  // MARK: Switch: by the daemon if one runs, else by this process
+  // MARK: Orders: to the daemon if one runs, else to this process
 
   private static func apply(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let retained = try retained(arguments, default: Rebuild.retainedByDefault)
@@ -140,21 +140,19 @@ enum RebuildCommand {
     let folder = try arguments.journalFolder()
     plan.isFromScratch = false
     let report = try build(folder, plan)
-    if let daemon = ControlClient(folder) {
-      let answer = try daemon.post(
-        "/control/rows/adopt?keep=\(retained)&fingerprint=\(folder.fold.fingerprint)")
-      guard answer.status != 409 else {
-        throw .unavailable(
-          "the daemon has another fold; restart it with this program, which uses this projection")
-      }
-      guard answer.body["code"]?.string != "not_judged" else {
-        throw .unavailable(
-          "the daemon still judges held evidence by this fold; it makes the built projection live "
-            + "by itself after that")
-      }
-      try require(answer.status)
-    } else {
-      try Rebuild.makeLive(folder, retaining: retained)
+    let adopt = ProjectionOrder.adopt(fold: folder.fold.fingerprint, retaining: retained)
+    switch try perform(adopt, folder) {
+    case .otherFold:
+      throw .unavailable(
+        "the daemon has another fold; restart it with this program, which uses this projection")
+    case .notJudged:
+      throw .unavailable(
+        "evidence is held by the rules of another fold; a daemon of this version judges it, and "
+          + "makes the built projection live by itself after that")
+    case .nothing:
+      throw .unavailable(
+        "the built projection has changed; run `subledger rebuild --apply` again")
+    default: break
     }
     show(report, arguments)
     if !arguments.has("--json") {
@@ -164,47 +162,23 @@ enum RebuildCommand {
   }
 
   private static func rollBack(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
-    let folder = try arguments.journalFolder()
-    let found: Rebuild.Return
-    if let daemon = ControlClient(folder) {
-      let answer = try daemon.post("/control/rows/rollback")
-      switch answer.status {
-      case 404: found = .nothing
-      case 409: found = returned(answer.body)
-      default:
-        try require(answer.status)
-        found = .done
-      }
-    } else {
-      found = try Rebuild.rollBack(folder)
-    }
-    switch found {
-    case .done: return try list(arguments)
+    switch try perform(.rollBack, try arguments.journalFolder()) {
     case .nothing: throw .findings("no projection is retained to return to")
+    case .notJudged:
+      throw .unavailable("the daemon still judges held evidence by this fold; run this again later")
     case .otherFold(let name, let version, let fingerprint):
       throw .findings(
         "the previous one, \(name), is of fold \(version) (\(fingerprint.prefix(12))): to return "
           + "to it, start the program that has this fold; it continues with it at once")
+    default: return try list(arguments)
     }
-  }
-
-  private static func returned(_ body: JSONElement) -> Rebuild.Return {
-    .otherFold(
-      name: body["name"]?.string ?? "", version: Int(body["fold"]?.integer ?? 0),
-      fingerprint: body["fingerprint"]?.string ?? "")
   }
 
   private static func prune(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let retained = try retained(arguments, default: 0)
     let folder = try arguments.journalFolder()
     try mapError(building, try Rebuild.discard(folder))
-    if let daemon = ControlClient(folder) {
-      try require(try daemon.post("/control/rows/prune?keep=\(retained)").status)
-    } else {
-      let lock = try folder.lock()
-      try ProjectionFile.prune(folder, keeping: retained)
-      withExtendedLifetime(lock) {}
-    }
+    _ = try perform(.prune(retaining: retained), folder)
     return try list(arguments)
   }
 
@@ -212,34 +186,46 @@ enum RebuildCommand {
     _ id: String, _ arguments: Arguments
   ) throws(LedgerError) -> ExitCode {
     let folder = try arguments.journalFolder()
-    let counts: (streams: Int64, changed: Int64)?
-    if let daemon = ControlClient(folder) {
-      guard id.utf8.allSatisfy({ 0x30...0x39 ~= $0 || 0x41...0x5A ~= $0 || 0x61...0x7A ~= $0 })
-      else { throw .usage("--only takes an original transaction id") }
-      let answer = try daemon.post("/control/rows/refold?id=\(id)")
-      if answer.status != 409 { try require(answer.status) }
-      counts = answer.body["streams"]?.integer.flatMap { streams in
-        answer.body["changed"]?.integer.map { (streams, $0) }
-      }
-    } else {
-      counts = try mapError(refolding, try Rebuild.refold(only: id, folder))
-        .map { (Int64($0.streams), Int64($0.changed)) }
-    }
-    guard let counts else {
+    guard case .refolded(let streams, let changed) = try perform(.refold(only: id), folder) else {
       throw .findings("the live projection is of another fold; rebuild all of it with --apply")
     }
-    guard counts.streams > 0 else {
+    guard streams > 0 else {
       throw .findings("no events with this id; see: subledger events")
     }
     if arguments.has("--json") {
       Terminal.print(
         .object([
-          ("streams", .integer(counts.streams)), ("changed", .integer(counts.changed)),
+          ("streams", .integer(Int64(streams))), ("changed", .integer(Int64(changed))),
         ]))
     } else {
-      Terminal.print("\(counts.streams) folded again, \(counts.changed) changed")
+      Terminal.print("\(streams) folded again, \(changed) changed")
     }
     return .good
+  }
+
+  /// - Throws: `LedgerError.unavailable` if the daemon could not do it, `LedgerError.findings` if
+  ///   the live projection is damaged: it needs no backup, it is built again; else as
+  ///   `Rebuild.perform`.
+  private static func perform(
+    _ order: ProjectionOrder, _ folder: DataFolder
+  ) throws(LedgerError) -> ProjectionOrder.Outcome {
+    guard let daemon = ControlClient(folder) else {
+      do throws(LedgerError) {
+        return try Rebuild.perform(order, folder)
+      } catch {
+        guard case .refold = order, error.isDamage else { throw error }
+        throw .findings(
+          "the live projection is damaged; start the daemon, which builds it again, or run "
+            + "subledger rebuild --apply")
+      }
+    }
+    let outcome = ProjectionOrder.Outcome(
+      try daemon.post("/control/projection", order.json.bytes).body)
+    guard outcome != .failed else {
+      throw .unavailable(
+        "the daemon could not do it, its log says why; the live projection is unchanged")
+    }
+    return outcome
   }
 
   /// For an error of building a projection.
@@ -248,21 +234,6 @@ enum RebuildCommand {
       ? .unavailable(
         "the daemon or another rebuild is building a projection here; run this again later")
       : error
-  }
-
-  /// Damage of a projection needs no backup: it is built again.
-  private static func refolding(_ error: LedgerError) -> LedgerError {
-    guard error.isDamage else { return error }
-    return .findings(
-      "the live projection is damaged; start the daemon, which builds it again, or run "
-        + "subledger rebuild --apply")
-  }
-
-  private static func require(_ status: Int) throws(LedgerError) {
-    guard status == 200 else {
-      throw .unavailable(
-        "the daemon could not do it, its log says why; the live projection is unchanged")
-    }
   }
 
   // MARK: List
