@@ -18,7 +18,7 @@ public final class RecoveryService: Sendable {
   /// The journal's head before anything was received: what arrives later hides no gap, and is none.
   let firstHead: Head
   private let state = Mutex(RecoveryStatus())
-  private let thread = ServiceThread("recovery", .background)
+  let thread = ServiceThread("recovery", .background)
 
   /// Notes the journal's head. Make it before the server listens.
   ///

@@ -29,7 +29,7 @@ final class RecoveryWorker {
 
   func run() {
     var beatAt = Int64.min
-    while !service.cancellation.isRequested {
+    service.thread.work {
       // Without an app to ask about, nothing is stored and nothing is done.
       let current = accounts.automatic(service.configuration())
       service.update { $0.isOn = !current.isEmpty }
@@ -50,7 +50,7 @@ final class RecoveryWorker {
           try workIfDue(current, at: now)
         }
       }
-      service.cancellation.wait(milliseconds: Self.poll)
+      return .after(Self.poll)
     }
     if schedule != nil { attempt { () throws(LedgerError) in try beat(at: Clock.now()) } }
   }

@@ -128,8 +128,7 @@ final class FeedService: Sendable {
   }
 
   private func run() {
-    while !thread.isStopping {
-      thread.wakeup.clear()
+    thread.work {
       let head = ledger.foldedHead.seq
       let due = state.withLock { state in
         let first = state.waiters.partition { $0.head < head || $0.isOver }
@@ -142,8 +141,7 @@ final class FeedService: Sendable {
         return state.waiters.compactMap(\.deadline).min()
       }
       let rest = next.map { max(0, $0 - Clock.monotonicNanoseconds()) / 1_000_000 + 1 }
-      let wait = refused.isEmpty ? rest ?? -1 : Self.retryMilliseconds
-      thread.wait(milliseconds: wait)
+      return .whenWoken(within: refused.isEmpty ? rest ?? -1 : Self.retryMilliseconds)
     }
   }
 

@@ -73,8 +73,7 @@ final class ReadBarrier: Sendable {
   }
 
   private func run() {
-    while !thread.isStopping {
-      thread.wakeup.clear()
+    thread.work {
       let seq = ledger.foldedHead.seq
       for waiter in waiters.withLock({ $0 }) {
         if let wanted = waiter.seq, wanted <= seq { waiter.finish(true) }
@@ -84,8 +83,8 @@ final class ReadBarrier: Sendable {
         waiters.removeAll { $0.isOver }
         return waiters.map(\.deadline).min()
       }
-      guard ledger.foldedHead.seq == seq else { continue }
-      thread.wait(milliseconds: next.map { Int64($0.millisecondsLeft) + 1 } ?? -1)
+      guard ledger.foldedHead.seq == seq else { return .atOnce }
+      return .whenWoken(within: next.map { Int64($0.millisecondsLeft) + 1 } ?? -1)
     }
   }
 

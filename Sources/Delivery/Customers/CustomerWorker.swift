@@ -39,20 +39,19 @@ final class CustomerWorker {
   static func run(_ follower: CustomerFollower) {
     let thread = follower.thread
     var worker: CustomerWorker?
-    while !thread.isStopping {
-      thread.wakeup.clear()
+    thread.work {
       do throws(LedgerError) {
         if worker?.durations != follower.ledger.durations { worker = try CustomerWorker(follower) }
-        guard try worker?.turn() != true else { continue }
+        guard try worker?.turn() != true else { return .atOnce }
         thread.cancellation.wait(milliseconds: Self.gathering)
-        thread.wait(milliseconds: Self.idle)
+        return .whenWoken(within: Self.idle)
       } catch {
         // A file that cannot be used is made anew.
         if error.isDamage { worker = nil }
         if ![.notReady, .ambiguous].contains(error.code) {
           StoreErrors.record(.customers, "customers_not_followed", error)
         }
-        thread.cancellation.wait(milliseconds: Self.retry)
+        return .after(Self.retry)
       }
     }
     follower.close()

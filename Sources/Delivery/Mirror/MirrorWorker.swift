@@ -36,40 +36,33 @@ final class MirrorWorker {
   /// Runs until it is cancelled.
   func run() {
     var failures = 0
-    while !running.thread.isStopping {
-      running.thread.wakeup.clear()
+    running.thread.work {
       guard !running.isPaused else {
         close()
         running.report(.paused, at: state, head: ledger.foldedHead.seq)
-        running.thread.wait(milliseconds: Self.idle)
-        continue
+        return .whenWoken(within: Self.idle)
       }
       do throws(LedgerError) {
         try turn()
         failures = 0
-        running.thread.wait(milliseconds: Self.idle)
+        return .whenWoken(within: Self.idle)
       } catch {
-        if error.code == .stopped { break }
+        if error.code == .stopped { return .atOnce }
         if error.code == .mirrorLost {
           running.report(.lost(error.message), at: state, head: ledger.foldedHead.seq)
           // The tables are asked again: whoever filled them may have put them back.
           state = nil
-          running.thread.wait(milliseconds: Self.idle)
-          continue
+          return .whenWoken(within: Self.idle)
         }
         // Rows that are being built are no fault of the database.
         if error.code == .notReady { failures = 0 } else { close() }
         running.report(.failed(error.description), at: state, head: ledger.foldedHead.seq)
         failures += 1
-        pause(RetryDelay.down.wait(after: failures))
+        var random = SystemRandomNumberGenerator()
+        return .after(Backoff.varied(RetryDelay.down.wait(after: failures), by: &random))
       }
     }
     close()
-  }
-
-  private func pause(_ milliseconds: Int64) {
-    var random = SystemRandomNumberGenerator()
-    running.thread.cancellation.wait(milliseconds: Backoff.varied(milliseconds, by: &random))
   }
 
   private func close() {

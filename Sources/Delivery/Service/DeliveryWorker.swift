@@ -58,7 +58,7 @@ final class DeliveryWorker {
   static func run(_ service: DeliveryService) {
     let (thread, duty) = (service.thread, SinkDuty(service.ledger))
     var worker: DeliveryWorker?
-    while !thread.isStopping {
+    thread.work {
       let (isHeld, isLost) = (duty.isHeld, duty.noticesLoss())
       let isNeeded = !service.configuration().sinkNames.isEmpty
       if isLost || !isHeld || !isNeeded {
@@ -72,17 +72,17 @@ final class DeliveryWorker {
         for (_, completion) in service.takeCommands() {
           completion(isHeld ? .noSink : .unavailable)
         }
-        thread.wait(milliseconds: idle)
-        continue
+        return .whenWoken(within: idle)
       }
       do throws(LedgerError) {
         if worker == nil { worker = try DeliveryWorker(service, duty) }
         try worker?.turn()
+        return .atOnce
       } catch {
         StoreErrors.record(.sinks, "delivery_failed", error)
         worker?.close()
         worker = nil
-        thread.cancellation.wait(milliseconds: idle)
+        return .after(idle)
       }
     }
     worker?.end()
@@ -101,7 +101,6 @@ final class DeliveryWorker {
 
   private func turn() throws(LedgerError) {
     turnedAt = Clock.monotonicNanoseconds()
-    service.thread.wakeup.clear()
     if files.durations != service.ledger.durations {
       files = try DeliveryFiles(service.ledger, service.customers, files.store)
     }

@@ -113,7 +113,7 @@ public final class Duties: Sendable {
     as holder: String, _ isReady: () -> Bool, _ isDone: (Duty) -> Bool, _ table: any DutyTable
   ) {
     var next: [Duty: Int64] = [:]
-    while !thread.isStopping {
+    thread.work {
       for duty in Duty.allCases {
         let now = Clock.monotonicNanoseconds()
         if isDone(duty) {
@@ -123,7 +123,7 @@ public final class Duties: Sendable {
         }
       }
       savePositions(table)
-      thread.wait(milliseconds: Self.interval)
+      return .whenWoken(within: Self.interval)
     }
     savePositions(table)
     for duty in Duty.allCases { release(duty, table) }

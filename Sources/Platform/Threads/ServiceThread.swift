@@ -39,6 +39,28 @@ public final class ServiceThread: Sendable {
   /// Ends the next or the present `wait`.
   public func wake() { wakeup.signal() }
 
+  /// When a turn of the work is followed by the next one.
+  public enum NextTurn: Sendable {
+    case atOnce
+    /// When the thread is woken, after so many milliseconds at the latest; negative: no limit.
+    case whenWoken(within: Int64)
+    /// After so many milliseconds, also if the thread is woken before.
+    case after(Int64)
+  }
+
+  /// Works turn by turn until the thread is stopped. What wakes the thread during a turn gives it
+  /// another one.
+  public func work(_ turn: () -> NextTurn) {
+    while !isStopping {
+      wakeup.clear()
+      switch turn() {
+      case .atOnce: break
+      case .whenWoken(let milliseconds): wait(milliseconds: milliseconds)
+      case .after(let milliseconds): cancellation.wait(milliseconds: milliseconds)
+      }
+    }
+  }
+
   /// Waits until the thread is woken or stopped, or the time is over.
   ///
   /// - Parameter milliseconds: a negative value means no limit.

@@ -77,7 +77,7 @@ public final class MappingService: Sendable {
 
   private func run() {
     var proposal: Proposal?
-    while !thread.isStopping {
+    thread.work {
       var isDone = false
       do throws(LedgerError) {
         isDone = try propose(&proposal)
@@ -85,7 +85,7 @@ public final class MappingService: Sendable {
         // Tried again: rows may not be there yet, and the disk may be full.
         if error.code != .notReady { StoreErrors.record(.journal, "mapping_failed", error) }
       }
-      thread.wait(milliseconds: isDone ? -1 : Self.pause)
+      return .whenWoken(within: isDone ? -1 : Self.pause)
     }
   }
 
