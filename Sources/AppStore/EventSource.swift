@@ -1,32 +1,73 @@
-/// How an event is proven, and so which form its body has.
+/// How an event is proven, and so which form its body has: all that is known of a source is declared
+/// here. To add one that Apple signs is a value here; what the owner says is read and written by
+/// `OwnerStatement`.
 ///
 /// A structure rather than an enumeration, because a damaged journal can hold any text.
-public struct EventSource: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+public struct EventSource: Sendable, CustomStringConvertible {
   /// As in the column `source` and in the hash chain.
   public let rawValue: String
+  /// The form of its bodies; nil for a source that this program does not write.
+  public let form: Form?
+  /// What its bodies are, if they are JWS and no notifications.
+  public let evidenceJWS: EvidenceJWS?
 
-  public init(rawValue: String) { self.rawValue = rawValue }
+  /// The forms of bodies.
+  public enum Form: Sendable {
+    /// A JWS that Apple signed.
+    case jws
+    /// JSON of version 1, without the app's shared secret.
+    case v1
+    /// PKCS#7 that Apple signed.
+    case receipt
+    /// Canonical JSON, said by the owner of the ledger.
+    case statement
+  }
 
-  /// The name, for messages.
-  public var description: String { rawValue }
+  /// What a JWS of Apple's is that came outside of a notification.
+  public struct EvidenceJWS: Sendable {
+    public enum Payload: Sendable { case transaction, renewalInfo }
 
-  /// An App Store Server Notification, version 2: a JWS signed by Apple.
-  public static let v2 = EventSource(rawValue: "v2")
-  /// Version 1: JSON that carried the app's shared secret.
-  public static let v1 = EventSource(rawValue: "v1")
-  /// A transaction outside of a notification: a JWS signed by Apple.
-  public static let transaction = EventSource(rawValue: "transaction")
-  /// Renewal information outside of a notification: a JWS signed by Apple.
-  public static let renewal = EventSource(rawValue: "renewal")
-  /// An app receipt: PKCS#7 signed by Apple.
-  public static let receipt = EventSource(rawValue: "receipt")
-  /// The owner of the ledger says whose account a customer has: canonical JSON.
-  public static let account = EventSource(rawValue: "account")
-  /// The owner grants a customer an entitlement: canonical JSON.
-  public static let grant = EventSource(rawValue: "grant")
+    public let payload: Payload
+    /// In the place of Apple's notificationType.
+    public let notificationType: String
+    let words: String
+    /// The member that has it in the body of a line of NDJSON.
+    public let member: String
+  }
 
-  /// The owner says which products give which names: canonical JSON.
-  public static let catalog = EventSource(rawValue: "catalog")
+  private init(_ name: String, _ form: Form?, _ evidenceJWS: EvidenceJWS? = nil) {
+    (rawValue, self.form, self.evidenceJWS) = (name, form, evidenceJWS)
+  }
+
+  /// The source with this name, or one that this program does not write.
+  public init(rawValue: String) {
+    self = Self.all.first { $0.rawValue == rawValue } ?? EventSource(rawValue, nil)
+  }
+
+  /// An App Store Server Notification, version 2.
+  public static let v2 = EventSource("v2", .jws)
+  /// Version 1 of them.
+  public static let v1 = EventSource("v1", .v1)
+  /// A transaction outside of a notification.
+  public static let transaction = EventSource(
+    "transaction", .jws,
+    EvidenceJWS(
+      payload: .transaction, notificationType: "TRANSACTION_INFO",
+      words: "Apple signed: the transaction as of then", member: "signedTransactionInfo"))
+  /// Renewal information outside of a notification.
+  public static let renewal = EventSource(
+    "renewal", .jws,
+    EvidenceJWS(
+      payload: .renewalInfo, notificationType: "RENEWAL_INFO",
+      words: "Apple signed: the renewal as of then", member: "signedRenewalInfo"))
+  /// An app receipt.
+  public static let receipt = EventSource("receipt", .receipt)
+  /// The owner of the ledger says whose account a customer has.
+  public static let account = EventSource("account", .statement)
+  /// The owner grants a customer an entitlement.
+  public static let grant = EventSource("grant", .statement)
+  /// The owner says which products give which names.
+  public static let catalog = EventSource("catalog", .statement)
 
   /// Every source that this program writes.
   public static let all: [EventSource] = [
@@ -37,31 +78,29 @@ public struct EventSource: RawRepresentable, Sendable, Hashable, CustomStringCon
   public static let ownersInSQL = all.filter(\.isOwners).map { "'\($0.rawValue)'" }
     .joined(separator: ", ")
 
-  /// The forms of bodies.
-  public enum Form: Sendable { case jws, v1, receipt, statement }
+  /// The name, for messages.
+  public var description: String { rawValue }
+}
 
-  /// The form of its bodies; nil for a source that this program does not write.
-  public var form: Form? {
-    switch self {
-    case .v2, .transaction, .renewal: .jws
-    case .v1: .v1
-    case .receipt: .receipt
-    case .account, .grant, .catalog: .statement
-    default: nil
-    }
-  }
+extension EventSource: Hashable {
+  public static func == (one: Self, other: Self) -> Bool { one.rawValue == other.rawValue }
+  public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+}
 
+// MARK: What follows
+
+extension EventSource {
   /// Whether the owner of the ledger says it, not Apple. No row depends on it (promise 3).
   public var isOwners: Bool { form == .statement }
   /// Whether it is a notification.
   public var isNotification: Bool { self == .v2 || self == .v1 }
   /// Whether it is signed by Apple and no notification.
-  public var isEvidence: Bool { isSigned && self != .v2 }
+  public var isEvidence: Bool { evidenceJWS != nil || form == .receipt }
   /// Whether Apple signs its bodies, so that anyone can prove them again.
   public var isSigned: Bool { form == .jws || form == .receipt }
   /// Whether every body names its app. Renewal information does not, and is taken as of the app of
   /// its transaction; a version 1 body may not, and is taken as of the app whose secret it carries.
-  public var namesApp: Bool { self != .v1 && self != .renewal }
+  public var namesApp: Bool { form != .v1 && evidenceJWS?.payload != .renewalInfo }
   /// Whether the UUID is derived from what the body says, so that it stands for one content.
-  public var hasDerivedUUID: Bool { self == .v1 || isEvidence }
+  public var hasDerivedUUID: Bool { form == .v1 || isEvidence }
 }

@@ -48,15 +48,15 @@ public enum TypeDescriptions {
 
   /// What was learnt without a notification. The types are ours.
   private static let evidence: [String: Entry] = [
-    "TRANSACTION_INFO": Entry("Apple signed: the transaction as of then"),
-    "RENEWAL_INFO": Entry("Apple signed: the renewal as of then"),
     "ACCOUNT_CLAIM": Entry("the backend said: it belongs to an account"),
     "ACCOUNT_RELEASE": Entry("the backend said: it belongs to that account no longer"),
     "GRANT": Entry("the backend granted an entitlement"),
     "GRANT_REVOKE": Entry("the backend ended a grant"),
     "CATALOG": Entry("the owner changed which products give which entitlements"),
     "RECEIPT": Entry("a receipt of the app: its purchases as of then"),
-  ]
+  ].merging(
+    EventSource.all.compactMap(\.evidenceJWS).map { ($0.notificationType, Entry($0.words)) }
+  ) { own, _ in own }
 
   static let v2: [String: Entry] = [
     "CONSUMPTION_REQUEST": Entry("refund asked for; Apple asks how much was used"),

@@ -14,31 +14,32 @@ public struct EvidenceLine {
   /// Whether an export says that it was held.
   let isHeld: Bool
 
-  private static let members: [(name: String, source: EventSource)] = [
-    ("signedTransactionInfo", .transaction), ("signedRenewalInfo", .renewal),
-  ]
-
   /// Reads a line; nil if it is something else.
   init?(_ root: JSONElement) {
     guard let body = root["body"], let bundleId = body["bundleId"]?.string,
       let environment = body["environment"]?.string,
-      let member = Self.members.first(where: { body[$0.name]?.kind == .string }),
-      let jws = body[member.name]?.string
+      let (source, jws) = Self.evidence(body)
     else { return nil }
     self.jws = ArraySlice(jws.utf8)
-    source = member.source
+    self.source = source
     origin = Receiver.EvidenceOrigin(
       bundleId: bundleId, environment: Environment(rawValue: environment))
     isHeld = root["held"]?.boolean ?? false
+  }
+
+  private static func evidence(_ body: JSONElement) -> (EventSource, String)? {
+    for source in EventSource.all {
+      if let jws = source.evidenceJWS.flatMap({ body[$0.member]?.string }) { return (source, jws) }
+    }
+    return nil
   }
 
   /// The member `body` of a line.
   public static func body(
     _ jws: String, _ source: EventSource, from origin: Receiver.EvidenceOrigin
   ) -> JSONValue {
-    let name = members.first { $0.source == source }?.name ?? ""
-    return .object([
-      (name, .string(jws)), ("bundleId", .string(origin.bundleId)),
+    .object([
+      (source.evidenceJWS?.member ?? "", .string(jws)), ("bundleId", .string(origin.bundleId)),
       ("environment", .string(origin.environment.rawValue)),
     ])
   }

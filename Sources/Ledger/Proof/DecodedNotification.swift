@@ -75,15 +75,15 @@ public struct DecodedNotification: Sendable {
   /// Decodes evidence: the payload of a transaction or of renewal information.
   ///
   /// - Parameters:
-  ///   - source: `transaction` or `renewal`.
+  ///   - source: one that has an `EvidenceJWS`.
   ///   - uuid: derived from the JWS (`CompactJWS.uuid`).
   /// - Throws: `Refusal.notAdmitted` if the payload has another shape, or an identifier with NUL.
   init(
     _ payload: JSONElement, _ source: EventSource, uuid: NotificationUUID
   ) throws(Refusal) {
-    guard payload.kind == .object, let environment = payload["environment"]?.string else {
-      throw .notAdmitted("payload_shape")
-    }
+    guard payload.kind == .object, let environment = payload["environment"]?.string,
+      let evidence = source.evidenceJWS
+    else { throw .notAdmitted("payload_shape") }
     guard let signedDate = payload["signedDate"]?.truncatedInteger else {
       throw .notAdmitted("signed_date")
     }
@@ -94,17 +94,17 @@ public struct DecodedNotification: Sendable {
     (subtype, status) = (nil, nil)
     (receiptDate, renewalChangeDate) = (0, nil)
     self.signedDate = signedDate
+    notificationType = evidence.notificationType
     let nested: NestedPayloads
-    if source == .transaction {
+    switch evidence.payload {
+    case .transaction:
       nested = NestedPayloads(transaction: payload)
-      notificationType = "TRANSACTION_INFO"
       bundleId = payload["bundleId"]?.string
       transactions = try Self.transactions(payload, signedDate)
       renewal = nil
       guard !transactions.isEmpty else { throw .notAdmitted("payload_shape") }
-    } else {
+    case .renewalInfo:
       nested = NestedPayloads(renewal: payload)
-      notificationType = "RENEWAL_INFO"
       bundleId = nil
       transactions = []
       renewal = try Self.renewal(payload, signedDate)

@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import Queries
 
@@ -47,7 +48,7 @@ struct DueCustomer {
   /// Whether the newest word of Apple is no notification, which an answer is not.
   private var isAnswered: Bool {
     guard let last = row.lastEvent else { return row.confirmedAt != nil }
-    return ["TRANSACTION_INFO", "RENEWAL_INFO"].contains(last.notificationType)
+    return EventSource.all.contains { $0.evidenceJWS?.notificationType == last.notificationType }
       || row.confirmedAt ?? .min >= last.signedDate
   }
 }
