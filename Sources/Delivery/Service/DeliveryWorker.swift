@@ -191,11 +191,14 @@ final class DeliveryWorker {
       files.reader.journal.endSnapshot()
     }
     let sweep = clock.sweep(files.reader, at: now)
+    // What time alone changed before an event is told before it (promise 12). Rows that were found
+    // at the start have every event soon; a build may take long, and events do not wait for it.
+    let waitsForRows = service.ledger.liveProjection.state == .catchingUp
     var hasMore = false
     for lane in ordered where !lane.isWaiting(at: now) {
       let before = lane.machine.fed.seq
       do throws(LedgerError) {
-        if try lane.fill(files, through: head, sweep) { hasMore = true }
+        if !waitsForRows, try lane.fill(files, through: head, sweep) { hasMore = true }
       } catch .busy {
         // The rows were replaced just now.
         lane.wait(at: now)
