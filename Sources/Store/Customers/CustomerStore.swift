@@ -45,7 +45,7 @@ public final class CustomerStore {
       environment TEXT NOT NULL, bundle_id TEXT NOT NULL, reason TEXT, seq INTEGER,
       at_ms INTEGER NOT NULL, last TEXT NOT NULL, PRIMARY KEY (environment, bundle_id))
       STRICT, WITHOUT ROWID;
-    """ + "\n" + SinkFile.fileTable
+    """ + "\n" + BoundFile.fileTable
 
   /// Opens the file; one that cannot be used is put aside and made anew.
   ///
@@ -300,7 +300,7 @@ public final class CustomerStore {
       ).bind(1, batch.progress.seq).bind(2, batch.progress.hash).bind(3, batch.progress.basis)
         .bind(4, batch.progress.toldAt).run()
     }
-    if connection.walPages >= SinkStore.checkpointPages { try connection.checkpointPassive() }
+    try connection.checkpointIfNeeded()
   }
 
   /// Puts what was to be told after a moment behind another one, in the same order.

@@ -241,16 +241,11 @@ public final class Projection {
     }
   }
 
-  /// The size of the -wal, in pages, above which `checkpointIfNeeded` copies it into the file: 4
-  /// MB. The pages are synced only then, and the writer waits for that.
-  private static let checkpointPages = 1_000
-
-  /// Copies the -wal into the file if it has grown beyond `checkpointPages`. Call between batches.
+  /// Copies the -wal into the file if it has grown long. Call between batches.
   ///
   /// - Throws: the error of `close`, or what SQLite reports.
   public func checkpointIfNeeded() throws(LedgerError) {
-    let connection = try connection()
-    if connection.walPages > Self.checkpointPages { try connection.checkpointPassive() }
+    try connection().checkpointIfNeeded()
   }
 
   /// Copies the -wal into the file, removes it and closes. Later calls throw.

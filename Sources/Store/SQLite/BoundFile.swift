@@ -9,6 +9,12 @@ struct BoundFile: Sendable {
   /// What brings a file of schema 1 to 2, of 2 to 3, and so on.
   var upgrades: [String] = []
 
+  /// A table of a file that has a name among those of all daemons.
+  static let fileTable = """
+    CREATE TABLE file (id BLOB NOT NULL) STRICT;
+    INSERT INTO file (id) VALUES (randomblob(16));
+    """
+
   /// The number of the schema, `PRAGMA user_version`.
   var schema: Int { upgrades.count + 1 }
 

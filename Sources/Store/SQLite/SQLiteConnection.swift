@@ -261,6 +261,17 @@ package final class SQLiteConnection {
   /// - Throws: what SQLite reports.
   func checkpointPassive() throws(LedgerError) { try checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
 
+  /// The size of the -wal of a disposable file, in pages, above which it is copied into the file: 4
+  /// MB. The pages are synced only then, and the writer waits for that.
+  private static let checkpointPages = 1_000
+
+  /// Copies the -wal of a disposable file into the file, if it has grown beyond `checkpointPages`.
+  ///
+  /// - Throws: what SQLite reports.
+  func checkpointIfNeeded() throws(LedgerError) {
+    if walPages > Self.checkpointPages { try checkpointPassive() }
+  }
+
   /// Copies the -wal into the file and truncates it.
   ///
   /// - Throws: `LedgerError.busy` when a reader still uses the -wal after the busy timeout (10 s),

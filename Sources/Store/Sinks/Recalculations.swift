@@ -94,7 +94,7 @@ extension SinkStore {
           ).bind(1, item.stream).bind(2, item.hadAccess ? 1 : 0).bind(3, item.changes.text).run()
         }
       }
-      if connection.walPages >= Self.checkpointPages { try connection.checkpointPassive() }
+      try connection.checkpointIfNeeded()
     }
     let count = try announce(announcement, at: now)
     try DurableFile.remove(path)

@@ -23,7 +23,7 @@ enum SinkFile {
       failure TEXT, kind INTEGER NOT NULL DEFAULT 0,
       PRIMARY KEY (name, replay, ordinal)) STRICT, WITHOUT ROWID;
     CREATE INDEX dead_seq ON dead (name, seq);
-    """ + "\n" + clockTables + "\n" + fileTable
+    """ + "\n" + clockTables + "\n" + BoundFile.fileTable
 
   /// clock: wall clock minus CLOCK_BOOTTIME when they were last right, of one boot. recalculation:
   /// customers for whom another fold has another answer, to be told at at_ms; null: not yet.
@@ -39,12 +39,6 @@ enum SinkFile {
       PRIMARY KEY (before, after)) STRICT, WITHOUT ROWID;
     """
 
-  /// Names this file among those of all daemons.
-  static let fileTable = """
-    CREATE TABLE file (id BLOB NOT NULL) STRICT;
-    INSERT INTO file (id) VALUES (randomblob(16));
-    """
-
   /// What brings a file of the first schema to the second.
   private static let fromFirst = """
     ALTER TABLE held ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
@@ -55,7 +49,7 @@ enum SinkFile {
   static func file(_ folder: DataFolder) -> BoundFile {
     BoundFile(
       path: folder.sinks, applicationId: 0x5355_4244, tables: tables,
-      upgrades: [fromFirst, fileTable])
+      upgrades: [fromFirst, BoundFile.fileTable])
   }
 
   // MARK: The list of sinks

@@ -1,9 +1,6 @@
 public import Platform
 
 extension SinkStore {
-  /// Pages of the -wal after which it is copied into the file.
-  static let checkpointPages = 1000
-
   /// What changed of one sink.
   public struct Change: Sendable {
     var sink: SinkRecord
@@ -31,7 +28,7 @@ extension SinkStore {
       for change in changes { try write(change) }
       for id in removed { try remove(id) }
     }
-    if connection.walPages >= Self.checkpointPages { try connection.checkpointPassive() }
+    try connection.checkpointIfNeeded()
   }
 
   /// Replaces the places of sinks, in one transaction: they hold nothing then. What they gave up
