@@ -76,6 +76,12 @@ struct DeliveryClock {
   /// What is stored of it.
   private var storedOffset: Int64?
   private var settled = SettledTime()
+  /// Since when rows lack events, nanoseconds of the monotonic clock; nil: they do not.
+  private var lackingSince: Int64?
+
+  /// How long events wait for rows at most, nanoseconds: half a minute, in which millions of events
+  /// are folded.
+  private static let longestWait: Int64 = 30_000_000_000
 
   /// Milliseconds by which the clock may drift before its offset is stored again.
   private static let drift: Int64 = 1000
@@ -111,6 +117,20 @@ struct DeliveryClock {
   /// An operator saw that the clock is right.
   mutating func accept(at now: Int64) {
     watch.accept(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
+  }
+
+  /// Whether events wait for rows that are being caught up, as after a restart: what time alone
+  /// changed before an event is told before it (promise 12). A build may take long, and a full disk
+  /// longer: events do not wait for them.
+  mutating func waitsForRows() -> Bool {
+    guard ledger.liveProjection.state == .catchingUp else {
+      lackingSince = nil
+      return false
+    }
+    let now = Clock.monotonicNanoseconds()
+    let since = lackingSince ?? now
+    lackingSince = since
+    return now - since < Self.longestWait
   }
 
   /// How far what time alone changes is told now; nil while the clock cannot be trusted, or no rows

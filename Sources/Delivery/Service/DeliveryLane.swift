@@ -73,12 +73,15 @@ final class DeliveryLane {
 
   /// Reads ahead. Returns whether there is more to read.
   ///
-  /// - Parameter sweep: how far what time alone changes is told; nil: it is not.
+  /// - Parameters:
+  ///   - sweep: how far what time alone changes is told; nil: it is not.
+  ///   - waits: whether nothing is read now; a replay, which tells no moments, does not wait.
   /// - Throws: what SQLite reports.
   func fill(
-    _ files: DeliveryFiles, through head: Int64, _ sweep: MessageOrder.Sweep?
+    _ files: DeliveryFiles, through head: Int64, _ sweep: MessageOrder.Sweep?, waits: Bool
   ) throws(LedgerError) -> Bool {
     self.head = head
+    guard !waits || id.replay > 0 else { return false }
     let (room, last, fed) = (machine.room, min(head, record.last ?? .max), machine.fed)
     guard room > 0 else { return false }
     let sweep = id.replay == 0 ? files.sweep(filter, sweep) : nil

@@ -190,15 +190,14 @@ final class DeliveryWorker {
       files.reader.endSnapshot()
       files.reader.journal.endSnapshot()
     }
+    // Before the sweep: rows that are caught up between the two are swept.
+    let waitsForRows = clock.waitsForRows()
     let sweep = clock.sweep(files.reader, at: now)
-    // What time alone changed before an event is told before it (promise 12). Rows that were found
-    // at the start have every event soon; a build may take long, and events do not wait for it.
-    let waitsForRows = service.ledger.liveProjection.state == .catchingUp
     var hasMore = false
     for lane in ordered where !lane.isWaiting(at: now) {
       let before = lane.machine.fed.seq
       do throws(LedgerError) {
-        if !waitsForRows, try lane.fill(files, through: head, sweep) { hasMore = true }
+        if try lane.fill(files, through: head, sweep, waits: waitsForRows) { hasMore = true }
       } catch .busy {
         // The rows were replaced just now.
         lane.wait(at: now)
