@@ -1,6 +1,6 @@
-/// How an event is proven, and so which form its body has: all that is known of a source is declared
-/// here. To add one that Apple signs is a value here; what the owner says is read and written by
-/// `OwnerStatement`.
+/// How an event is proven, and so which form its body has: all that is known of a source is
+/// declared here. One more that Apple signs is a value, named in `all`; what the owner says is read
+/// and written by `OwnerStatement`.
 ///
 /// A structure rather than an enumeration, because a damaged journal can hold any text.
 public struct EventSource: Sendable, CustomStringConvertible {

@@ -1,4 +1,3 @@
-import Entitlements
 public import Platform
 public import Store
 
@@ -124,12 +123,17 @@ extension Rebuild {
   ) throws(LedgerError) -> ProjectionOrder.Outcome {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
+    // Whatever is wrong with the journal: it may be the full disk that is to be freed.
+    if case .prune(let count) = order {
+      try ProjectionFile.prune(folder, keeping: count)
+      return .done
+    }
     let journal = try JournalReader.open(folder)
     switch order {
     case .adopt(let fold, let count):
       let building = try folder.lockRebuild()
       defer { withExtendedLifetime(building) {} }
-      guard fold == folder.fold.fingerprint else { return otherFold(buildingPath(folder), folder) }
+      guard fold == folder.fold.fingerprint else { return .otherProgram }
       guard try journal.isJudged() else { return .notJudged }
       guard case .usable = try ProjectionChoice.condition(buildingPath(folder), journal) else {
         return .nothing
@@ -140,7 +144,7 @@ extension Rebuild {
       case .own(let name): try ProjectionList.read(folder).with(live: name).write(folder)
       case .none(let outcome): return outcome
       }
-    case .prune(let count): try ProjectionFile.prune(folder, keeping: count)
+    case .prune: break
     case .refold(let id):
       guard case .own(let path) = try ProjectionChoice.find(folder, journal) else {
         return .nothing
@@ -152,12 +156,6 @@ extension Rebuild {
       return .refolded(streams: counts.streams, changed: counts.changed)
     }
     return .done
-  }
-
-  /// The outcome for a projection that was built by another program.
-  static func otherFold(_ name: String, _ folder: DataFolder) -> ProjectionOrder.Outcome {
-    .otherFold(
-      name: name, version: Int(folder.fold.version), fingerprint: folder.fold.fingerprint)
   }
 
   /// The projection that was live before the present one.

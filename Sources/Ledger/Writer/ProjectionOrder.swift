@@ -18,12 +18,15 @@ public enum ProjectionOrder: Sendable, Equatable {
     case done
     /// The number of streams, and of rows that changed.
     case refolded(streams: Int, changed: Int)
-    /// There is no projection to which the order applies, or it is just being built.
+    /// There is no projection to which the order applies, it is just being built, or it lacks too
+    /// many events.
     case nothing
+    /// `adopt` names the fold of another program.
+    case otherProgram
     /// Held evidence is still to be judged by this fold.
     case notJudged
     /// The one to return to is of another fold: the program of that fold makes it live by itself
-    /// when it starts. For `adopt`, what was built is of another fold.
+    /// when it starts.
     case otherFold(name: String, version: Int, fingerprint: String)
     /// The log says why.
     case failed
@@ -69,6 +72,7 @@ extension ProjectionOrder.Outcome {
         ("changed", .integer(Int64(changed))),
       ])
     case .nothing: .object([("outcome", .string("nothing"))])
+    case .otherProgram: .object([("outcome", .string("other_program"))])
     case .notJudged: .object([("outcome", .string("not_judged"))])
     case .otherFold(let name, let version, let fingerprint):
       .object([
@@ -86,6 +90,7 @@ extension ProjectionOrder.Outcome {
     case "done": self = .done
     case "refolded": self = .refolded(streams: number("streams"), changed: number("changed"))
     case "nothing": self = .nothing
+    case "other_program": self = .otherProgram
     case "not_judged": self = .notJudged
     case "other_fold":
       self = .otherFold(

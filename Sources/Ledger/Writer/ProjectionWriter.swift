@@ -249,13 +249,11 @@ final class ProjectionWriter {
   private func makeLive(
     _ fold: String, retaining count: Int
   ) throws(LedgerError) -> ProjectionOrder.Outcome {
+    guard fold == ledger.folder.fold.fingerprint else { return .otherProgram }
     guard journal.isJudged else { return .notJudged }
     let lock = try ledger.folder.lockRebuild()
     defer { withExtendedLifetime(lock) {} }
     let building = Rebuild.buildingPath(ledger.folder)
-    guard fold == ledger.folder.fold.fingerprint else {
-      return Rebuild.otherFold(building, ledger.folder)
-    }
     // Caught up while the live projection still answers, then switched by a rename.
     guard case .usable = try ProjectionChoice.condition(building, reader),
       let built = try open(building)

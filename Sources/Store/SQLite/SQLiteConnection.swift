@@ -261,11 +261,12 @@ package final class SQLiteConnection {
   /// - Throws: what SQLite reports.
   func checkpointPassive() throws(LedgerError) { try checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
 
-  /// The size of the -wal of a disposable file, in pages, above which it is copied into the file: 4
-  /// MB. The pages are synced only then, and the writer waits for that.
+  /// The size of the -wal of a file beside the journal, in pages, above which it is copied into the
+  /// file: 4 MB. The pages are synced only then, and the writer waits for that.
   private static let checkpointPages = 1_000
 
-  /// Copies the -wal of a disposable file into the file, if it has grown beyond `checkpointPages`.
+  /// Copies the -wal of a file beside the journal into it, if it has grown beyond
+  /// `checkpointPages`.
   ///
   /// - Throws: what SQLite reports.
   func checkpointIfNeeded() throws(LedgerError) {

@@ -142,7 +142,7 @@ enum RebuildCommand {
     let report = try build(folder, plan)
     let adopt = ProjectionOrder.adopt(fold: folder.fold.fingerprint, retaining: retained)
     switch try perform(adopt, folder) {
-    case .otherFold:
+    case .otherProgram:
       throw .unavailable(
         "the daemon has another fold; restart it with this program, which uses this projection")
     case .notJudged:
@@ -151,7 +151,8 @@ enum RebuildCommand {
           + "makes the built projection live by itself after that")
     case .nothing:
       throw .unavailable(
-        "the built projection has changed; run `subledger rebuild --apply` again")
+        "the built projection has changed or lacks many events; run `subledger rebuild --apply` "
+          + "again")
     default: break
     }
     show(report, arguments)
