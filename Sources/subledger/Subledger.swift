@@ -1,6 +1,7 @@
 import CVersion
 import Glibc
 import Platform
+import SignedData
 
 /// `subledger <command> …`: runs the command and exits with its code.
 @main
@@ -14,6 +15,7 @@ enum Subledger {
   static func main() {
     ProcessLimits.keepPrivate()
     Signals.block()
+    CryptographyLibrary.keepUntilExit()
     let code = run(Array(CommandLine.arguments.dropFirst()))
     Terminal.clearProgress()
     exit(code.rawValue)

@@ -43,23 +43,28 @@ struct Daemon {
       Signals.requestEnd()
     }
     let service = LedgerService(ledger, configuration, version: Subledger.version)
-    let anchoring = try anchoring(ledger, configuration)
-    try startSampler(service, manager)
     let recovery = recovery(service)
-    try startMapping(service)
-    do throws(HTTPServerError) {
-      let server = try HTTPServer.start(settings) {
-        try LedgerHandler(service)
-      }
-      try start(recovery)
+    var (anchoring, server): (AnchorService?, HTTPServer?)
+    do throws(LedgerError) {
+      let anchors = try AnchorService.start(ledger, configuration.anchors)
+      anchoring = anchors
+      try service.startSampling { manager.alive() }
+      try startMapping(service)
+      let listening = try listen(settings, service)
+      server = listening
+      // Once the server listens: what Apple sends while it recovers arrives.
+      try recovery.start()
       return Daemon(
-        server: server, service: service, anchoring: anchoring, recovery: recovery,
+        server: listening, service: service, anchoring: anchors, recovery: recovery,
         delivery: try delivery(service))
     } catch {
+      // The process ends now, and no thread may work while it does.
+      recovery.stop()
+      server?.drain(within: 0)
       service.stop()
       ledger.stop()
-      anchoring.stop()
-      throw .unavailable(error.description)
+      anchoring?.stop()
+      throw .unavailable(error.detail)
     }
   }
 
@@ -69,38 +74,20 @@ struct Daemon {
     throw .usage(HTTPServerError.listenAddress(listen).description)
   }
 
-  private static func startSampler(
-    _ service: LedgerService, _ manager: ServiceNotice
-  ) throws(LedgerError) {
-    do throws(LedgerError) {
-      try service.startSampling { manager.alive() }
-    } catch {
-      service.ledger.stop()
-      throw .unavailable(error.detail)
-    }
-  }
-
   /// Journals the first mapping of products, and starts the thread that compares changed ones.
   private static func startMapping(_ service: LedgerService) throws(LedgerError) {
     let mapping = MappingService(service.ledger, configuration: { service.configuration })
-    do throws(LedgerError) {
-      try mapping.start()
-    } catch {
-      service.stop()
-      service.ledger.stop()
-      throw .unavailable(error.detail)
-    }
+    try mapping.start()
     service.setMapping(mapping)
   }
 
-  private static func anchoring(
-    _ ledger: Ledger, _ configuration: Configuration
-  ) throws(LedgerError) -> AnchorService {
-    do throws(LedgerError) {
-      return try AnchorService.start(ledger, configuration.anchors)
+  private static func listen(
+    _ settings: ServerConfiguration, _ service: LedgerService
+  ) throws(LedgerError) -> HTTPServer {
+    do throws(HTTPServerError) {
+      return try HTTPServer.start(settings) { try LedgerHandler(service) }
     } catch {
-      ledger.stop()
-      throw .unavailable(error.detail)
+      throw .unavailable(error.description)
     }
   }
 
@@ -115,22 +102,12 @@ struct Daemon {
     return recovery
   }
 
-  /// Starts the thread that recovers, once the server listens: what Apple sends meanwhile arrives.
-  private static func start(_ recovery: RecoveryService) throws(HTTPServerError) {
-    do throws(LedgerError) { try recovery.start() } catch { throw .resources(error) }
-  }
-
   /// Starts the thread that tells others what changed.
-  private static func delivery(_ service: LedgerService) throws(HTTPServerError) -> DeliveryService
-  {
-    do throws(LedgerError) {
-      let delivery = try DeliveryService.start(
-        service.ledger, version: Subledger.version, configuration: { service.configuration })
-      service.setDelivery(delivery)
-      return delivery
-    } catch {
-      throw .resources(error)
-    }
+  private static func delivery(_ service: LedgerService) throws(LedgerError) -> DeliveryService {
+    let delivery = try DeliveryService.start(
+      service.ledger, version: Subledger.version, configuration: { service.configuration })
+    service.setDelivery(delivery)
+    return delivery
   }
 
   /// The settings of the server, with as many connections as the limit on open files allows.
