@@ -86,6 +86,8 @@ public struct OpenFile: ~Copyable {
   ///
   /// - Throws: `LedgerError.system`, which holds the path and errno.
   public func read(_ count: Int, at offset: Int, path: String) throws(LedgerError) -> [UInt8] {
+    // An array of no bytes would be written to what all empty arrays share, also by other threads.
+    guard count > 0 else { return [] }
     var code: Int32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       while filled < count {
