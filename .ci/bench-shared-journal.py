@@ -69,10 +69,13 @@ class Postgres:
     def connection(self, database, user):
         return f"host=127.0.0.1 port={self.port} dbname={database} user={user}"
 
-    def database(self, binary, name):
+    def database(self, binary, authority, name):
         """A new database with the tables, and what the daemons' configurations say of it."""
         self.sql(f"CREATE DATABASE {name}")
-        subprocess.run([binary, "shared-journal", "migrate", "--connection",
+        # The root certificates that the daemons trust are those of the owner's configuration.
+        owner = authority / "owner.json"
+        owner.write_text(json.dumps({"trustRoots": [str(authority / "root.der")]}))
+        subprocess.run([binary, "shared-journal", "migrate", "--config", owner, "--connection",
                         self.connection(name, "postgres")], check=True, stdout=subprocess.DEVNULL)
         if name == "bench0":
             self.sql("CREATE ROLE bench LOGIN")
@@ -126,7 +129,9 @@ class Ledger:
     """One or two daemons of a kind, on new folders."""
 
     def __init__(self, binary, authority, postgres, folder, kind, number):
-        settings = {} if kind == "a folder alone" else postgres.database(binary, f"bench{number}")
+        settings = {}
+        if kind != "a folder alone":
+            settings = postgres.database(binary, authority, f"bench{number}")
         self.daemons = []
         for index in range(KINDS[kind]):
             (folder / str(index)).mkdir(parents=True)
