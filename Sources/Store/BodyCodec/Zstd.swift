@@ -48,7 +48,8 @@ final class Zstd {
     _ frame: ArraySlice<UInt8>, size: Int, with dictionary: ZstdDictionary?
   ) -> [UInt8]? {
     var found = 0
-    let bytes = [UInt8](unsafeUninitializedCapacity: size) { target, count in
+    // At least one byte, because the count of an array of none is in what all empty arrays share.
+    let bytes = [UInt8](unsafeUninitializedCapacity: max(size, 1)) { target, count in
       found = frame.withUnsafeBytes { source in
         guard let dictionary else {
           return ZSTD_decompressDCtx(
