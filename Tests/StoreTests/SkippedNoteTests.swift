@@ -71,6 +71,28 @@ import Testing
     #expect(again.journal.faults == CopyFaults(skippedNotes: 1))
   }
 
+  @Test func `a stream waits to be judged although the note behind that is skipped`() throws {
+    let copy = try Copy()
+    let held = """
+      {"columns":{"notification_uuid":{"base64":"AAAAAAAAAAAAAAAAAAAAAA=="},\
+      "source":"transaction","transaction_id":"1","signed_date_ms":1,"received_at_ms":1,\
+      "body_sha256":{"base64":"\(Self.zeros)"},"arrival":"asked","body":{"base64":"AA=="}},\
+      "stream":{"environment":"Sandbox","bundle_id":"com.example","original_transaction_id":"1"}}
+      """
+    // Told again, it says that its stream waits.
+    try copy.journal.follow(
+      tail(
+        after: .origin,
+        [
+          ("held_evidence/1", held), ("held_evidence/1", held),
+          ("quarantine/2", #"{"columns":{"reason":"other_app"}}"#),
+        ]))
+    #expect(copy.journal.faults == CopyFaults(skippedNotes: 1))
+    #expect(copy.journal.waitingCount == 1)
+    let again = try Copy(copy.scratch.crashed())
+    #expect(again.journal.waitingCount == 1)
+  }
+
   @Test func `a note whose body is not what its hash says is skipped`() throws {
     let copy = try Copy()
     var changed = tail(after: .origin, [("meta/foreign_overflow", #"{"value":4}"#)])

@@ -33,7 +33,7 @@ extension Journal {
   /// rows that journaling every piece would have given, but for streams that wait.
   public var isJudged: Bool { judgedThrough == .max }
   /// How many streams wait because an append had no time to judge what is held about them.
-  public var waitingCount: Int { waitingStreams.count }
+  public var waitingCount: Int { waitingStreams.ids.count }
 
   /// Judges the held evidence of the next streams and writes nothing: of those that wait, or, if
   /// there is none, of those that another fold judged, in the order of their ids.
@@ -48,12 +48,12 @@ extension Journal {
   ) throws(LedgerError) -> Judged {
     let connection = try connection()
     var judged = Judged(through: judgedThrough)
-    for stream in waitingStreams {
+    for stream in waitingStreams.ids {
       guard let judging = try judge(stream, connection, while: isGoingOn) else { break }
       judged.finished.append(judging)
       guard isGoingOn() else { break }
     }
-    guard waitingStreams.isEmpty else { return judged }
+    guard waitingStreams.ids.isEmpty else { return judged }
     while !judged.isLast {
       let next = try connection.statement(
         "SELECT stream_id FROM held_evidence WHERE stream_id > ? ORDER BY stream_id LIMIT 1"
@@ -101,7 +101,7 @@ extension Journal {
       // It is a fact of this file alone: another copy judges what it has.
       try transact { (connection) throws(LedgerError) in
         for judging in judged.finished { try endWaiting(judging, connection) }
-        try storeWaiting(connection)
+        try waitingStreams.store(connection)
         try Meta(connection: connection).set(.judgedThrough, judged.through)
       }
     }

@@ -183,7 +183,7 @@ extension Journal {
   /// of them judges it, should this one never be started again.
   func wait(_ stream: Int64, _ connection: SQLiteConnection) throws(LedgerError) {
     guard !waitingStreams.contains(stream) else { return }
-    markWaiting(stream)
+    waitingStreams.add(stream)
     guard isCopy else { return }
     try connection.statement(
       """
@@ -193,22 +193,14 @@ extension Journal {
     ).bind(1, stream).run()
   }
 
-  /// Makes a stream wait, as far as this file is concerned.
-  func markWaiting(_ stream: Int64) {
-    guard !waitingStreams.contains(stream) else { return }
-    waitingStreams.append(stream)
-    hasUnstoredWaiting = true
-  }
-
   /// Ends the waiting of a stream that is judged. If a piece was held since that began, all is
   /// judged again: the piece was not compared with those that were released.
   func endWaiting(_ judging: StreamJudging, _ connection: SQLiteConnection) throws(LedgerError) {
     if try newestHeld(judging.stream, connection) > judging.newestPiece ?? .max {
-      return markWaiting(judging.stream)
+      waitingStreams.add(judging.stream)
+      return
     }
-    let count = waitingStreams.count
-    waitingStreams.removeAll { $0 == judging.stream }
-    hasUnstoredWaiting = hasUnstoredWaiting || waitingStreams.count < count
+    waitingStreams.remove(judging.stream)
   }
 
   /// The newest held piece about a stream. Ids are never used again.
@@ -217,24 +209,5 @@ extension Journal {
   ) throws(LedgerError) -> Int64 {
     try connection.statement("SELECT max(id) FROM held_evidence WHERE stream_id = ?")
       .bind(1, stream).first { $0.optionalInt(0) ?? 0 } ?? 0
-  }
-
-  /// Stores which streams wait, in the SQL transaction that made them or ended that.
-  func storeWaiting(_ connection: SQLiteConnection) throws(LedgerError) {
-    guard hasUnstoredWaiting else { return }
-    var bytes: [UInt8] = []
-    for stream in waitingStreams {
-      withUnsafeBytes(of: stream.bigEndian) { bytes.append(contentsOf: $0) }
-    }
-    try Meta(connection: connection).set(.judgedWaiting, bytes)
-    hasUnstoredWaiting = false
-  }
-
-  /// The streams that wait, as the file says.
-  static func readWaiting(_ connection: SQLiteConnection) throws(LedgerError) -> [Int64] {
-    let bytes = try Meta(connection: connection).bytes(.judgedWaiting) ?? []
-    return stride(from: 0, to: bytes.count / 8 * 8, by: 8).map { start in
-      bytes[start..<start + 8].reduce(0) { $0 << 8 | Int64($1) }
-    }
   }
 }

@@ -44,8 +44,7 @@ public final class Journal {
   /// once all is.
   var judgedThrough: Int64 = 0
   /// The streams that wait to be judged, the first first.
-  var waitingStreams: [Int64] = []
-  var hasUnstoredWaiting = false
+  var waitingStreams = WaitingStreams()
   /// The stream that is being judged in turns, if one is.
   var judging: StreamJudging?
   /// How many statements about customers are journaled.
@@ -242,7 +241,7 @@ public final class Journal {
     // The shared journal's failures say nothing about this file.
     if error.isFatal, error != .sharedDiverged { closingError = error }
     codec.forget()
-    (judging, hasUnstoredWaiting) = (nil, false)
+    judging = nil
     guard closingError == nil else { return }
     do throws(LedgerError) {
       head = try Self.readHead(live)
@@ -258,7 +257,7 @@ public final class Journal {
     apps.removeAll()
     kinds.removeAll()
     heldCount = try Self.countHeld(connection)
-    waitingStreams = try Self.readWaiting(connection)
+    waitingStreams = try WaitingStreams(connection)
     statementCount = try Self.countStatements(connection)
     lastMapping = try Self.lastMapping(connection)
     quarantineSizes = try Self.quarantineSizes(connection)

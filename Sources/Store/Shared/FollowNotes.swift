@@ -41,6 +41,7 @@ extension Journal {
       return .invalid
     }
     try forgetSkipped(change.row, connection)
+    let waiting = waitingStreams
     var reason: SkipReason?
     do throws(LedgerError) {
       reason = try connection.undoing { () throws(LedgerError) in
@@ -51,7 +52,11 @@ extension Journal {
       guard error.code == .sql else { throw error }
       reason = .invalid
     }
-    if reason != nil { try readCounts(connection) }
+    if reason != nil {
+      try readCounts(connection)
+      // The notes before it may have made streams wait, which the file does not say yet.
+      waitingStreams = waiting
+    }
     return reason
   }
 
@@ -211,7 +216,7 @@ extension Journal {
     if exists, table.name == NotedTable.heldEvidence.name,
       case .integer(let id) = columns["stream_id"]
     {
-      markWaiting(id)
+      waitingStreams.add(id)
     }
   }
 
