@@ -28,6 +28,12 @@ import Testing
     {"columns":{"kind":"account","name":"Ann Example","key":{"base64":"\(zeros)"},\
     "mac":{"base64":"\(zeros)"}}}
     """
+  private static let held = """
+    {"columns":{"notification_uuid":{"base64":"AAAAAAAAAAAAAAAAAAAAAA=="},\
+    "source":"transaction","transaction_id":"1","signed_date_ms":1,"received_at_ms":1,\
+    "body_sha256":{"base64":"\(zeros)"},"arrival":"asked","body":{"base64":"AA=="}},\
+    "stream":{"environment":"Sandbox","bundle_id":"com.example","original_transaction_id":"1"}}
+    """
   private static let zeros = String(repeating: "A", count: 43) + "="
 
   @Test(arguments: [
@@ -73,18 +79,12 @@ import Testing
 
   @Test func `a stream waits to be judged although the note behind that is skipped`() throws {
     let copy = try Copy()
-    let held = """
-      {"columns":{"notification_uuid":{"base64":"AAAAAAAAAAAAAAAAAAAAAA=="},\
-      "source":"transaction","transaction_id":"1","signed_date_ms":1,"received_at_ms":1,\
-      "body_sha256":{"base64":"\(Self.zeros)"},"arrival":"asked","body":{"base64":"AA=="}},\
-      "stream":{"environment":"Sandbox","bundle_id":"com.example","original_transaction_id":"1"}}
-      """
     // Told again, it says that its stream waits.
     try copy.journal.follow(
       tail(
         after: .origin,
         [
-          ("held_evidence/1", held), ("held_evidence/1", held),
+          ("held_evidence/1", Self.held), ("held_evidence/1", Self.held),
           ("quarantine/2", #"{"columns":{"reason":"other_app"}}"#),
         ]))
     #expect(copy.journal.faults == CopyFaults(skippedNotes: 1))
@@ -136,5 +136,21 @@ import Testing
     let again = try Copy(copy.scratch.crashed())
     #expect(again.journal.faults == .none)
     #expect(try again.journal.quarantineOverflow() == 5)
+  }
+
+  @Test func `a stream waits to be judged because of a note that was skipped first`() throws {
+    let copy = try Copy()
+    let later = Self.held.replacing(#""arrival""#, with: #""later":1,"arrival""#)
+    try copy.journal.follow(
+      tail(after: .origin, [("held_evidence/1", Self.held), ("held_evidence/1", later)]))
+    #expect(copy.journal.faults.skippedNotes == 1)
+    // As if an older program had not known a column.
+    let connection = try SQLiteConnection.open(copy.scratch.folder.journal, .write)
+    try connection.statement("UPDATE skipped_note SET sha256 = ?, body = ?")
+      .bind(1, SHA256.hash(Array(Self.held.utf8))).bind(2, Array(Self.held.utf8)).run()
+    let again = try Copy(copy.scratch.crashed())
+    #expect(again.journal.waitingCount == 1)
+    let afterCrash = try Copy(again.scratch.crashed())
+    #expect(afterCrash.journal.waitingCount == 1)
   }
 }

@@ -101,7 +101,6 @@ extension Journal {
       // It is a fact of this file alone: another copy judges what it has.
       try transact { (connection) throws(LedgerError) in
         for judging in judged.finished { try endWaiting(judging, connection) }
-        try waitingStreams.store(connection)
         try Meta(connection: connection).set(.judgedThrough, judged.through)
       }
     }

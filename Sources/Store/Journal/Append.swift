@@ -50,7 +50,6 @@ extension Journal {
     batch = Batch(
       start: head.seq, known: known.seq == head.seq ? known.states : [:], isJudging: isJudging)
     try appends()
-    try waitingStreams.store(connection)
     try RunningDigest.v1Apps.add(batch.unnamed, connection)
     try RunningDigest.arrivals.add(batch.arrived, connection)
   }

@@ -217,7 +217,9 @@ public final class Journal {
       let result = try connection.atomically { () throws(LedgerError) in
         // After a complete checkpoint SQLite begins a new -wal in the next commit.
         if connection.walPages == 0 { try writeGeneration(connection) }
-        return try body(connection)
+        let result = try body(connection)
+        try waitingStreams.store(connection)
+        return result
       }
       try files?.requireInPlace()
       return result

@@ -31,7 +31,6 @@ extension Journal {
         try follow(tail.events, waitsForNotes: state.notes < tail.head.notes, connection)
         state.values = try CopyState.values(connection)
         try state.write(connection)
-        try waitingStreams.store(connection)
         guard !tail.isWhole || isAt(tail.head, state) else { throw .sharedDiverged }
         return state
       }
