@@ -51,6 +51,23 @@ import Testing
     }
   }
 
+  @Test func `a row that is missing while the projection is followed is made of the journal`()
+    throws
+  {
+    let testLedger = try TestLedger()
+    for number in 0..<2 {
+      let body = try SharedAuthority.sign(Self.notification(number))
+      #expect(try testLedger.ingest(body, at: Self.start) == .accepted(Int64(number + 1)))
+    }
+    let name = try #require(try ProjectionList.read(testLedger.folder).live)
+    let file = try SQLiteConnection.open(testLedger.folder.projection(named: name), .write)
+    try file.execute("DELETE FROM entitlement WHERE original_transaction_id = '701'")
+    file.close()
+    // A row that was read before would be kept.
+    let row = try testLedger.row("701", now: Self.start)
+    #expect(row?.key.originalTransactionId == "701")
+  }
+
   private static func answers(
     _ testLedger: TestLedger, _ rows: [FoldedStream]
   ) throws -> [String?] {
