@@ -217,10 +217,9 @@ import Testing
   }
 
   private static func files(of ledger: TestLedger, having text: String) throws -> [String] {
-    let manager = FileManager.default
-    return try manager.contentsOfDirectory(atPath: ledger.folder.path).filter { name in
-      let data = manager.contents(atPath: "\(ledger.folder.path)/\(name)")
-      return data?.range(of: Data(text.utf8)) != nil
+    try FileManager.default.contentsOfDirectory(atPath: ledger.folder.path).filter { name in
+      let bytes = Scratch.bytes(of: "\(ledger.folder.path)/\(name)")
+      return bytes?.firstRange(of: Array(text.utf8)) != nil
     }
   }
 

@@ -190,7 +190,7 @@ struct PowerLossScenario: Sendable, CustomTestStringConvertible {
   }
 
   @Sendable private static func exportIsWholeOrAbsent(_ image: String, _ isDone: Bool) throws {
-    let bytes = FileManager.default.contents(atPath: image + "/data-export")
+    let bytes = Scratch.bytes(of: image + "/data-export")
     guard bytes != nil || !isDone else { throw TestFailure("the export is gone") }
     guard let bytes else { return }
     let lines = bytes.count { $0 == 0x0A }

@@ -289,7 +289,7 @@ import Testing
       atPath: served.installation.folder.path
     ).filter { path in
       let file = served.installation.folder.appending(path: path).path
-      return FileManager.default.contents(atPath: file)?.range(of: Data(name.utf8)) != nil
+      return Scratch.bytes(of: file)?.firstRange(of: Array(name.utf8)) != nil
     }
     #expect(found == [])
     // The sink has its file, with what it could not send.

@@ -209,8 +209,8 @@ import Testing
     _ = try world.daemon.stop()
     for name in try FileManager.default.contentsOfDirectory(atPath: data) {
       let path = "\(data)/\(name)"
-      guard let bytes = FileManager.default.contents(atPath: path) else { continue }
-      #expect(bytes.range(of: Data("user-of-mine".utf8)) == nil, "\(name)")
+      guard let bytes = Scratch.bytes(of: path) else { continue }
+      #expect(bytes.firstRange(of: Array("user-of-mine".utf8)) == nil, "\(name)")
     }
   }
 

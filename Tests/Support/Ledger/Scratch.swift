@@ -37,14 +37,20 @@ public final class Scratch {
     try Self.allBytes(in: path)
   }
 
-  /// The names and the bytes of all files of a folder. `contents(atPath:)` is avoided because it
-  /// leaks 4 KiB of memory for an empty file.
+  /// The bytes of a file, which may be empty; nil if there is none. `contents(atPath:)` and others
+  /// that read a whole file leak 4 KiB of memory for an empty one.
+  public static func bytes(of path: String) -> [UInt8]? {
+    FileHandle(forReadingAtPath: path).map { file in
+      Array((try? file.readToEnd()) ?? Data())
+    }
+  }
+
+  /// The names and the bytes of all files of a folder.
   public static func allBytes(in folder: String) throws -> [UInt8] {
     var bytes: [UInt8] = []
     for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
       bytes += Array(name.utf8)
-      let file = FileHandle(forReadingAtPath: folder + "/" + name)
-      bytes += (try? file?.readToEnd()).map(Array.init) ?? []
+      bytes += Self.bytes(of: folder + "/" + name) ?? []
     }
     return bytes
   }

@@ -237,10 +237,10 @@ package final class TemporaryPostgres: Sendable {
     let output = "\(folder)/\(UUID().uuidString)"
     let process = try spawn(program, arguments, in: folder, output: output)
     try TemporaryPostgres.wait(60, "\(program) to end") { !process.isRunning }
-    let text = try String(contentsOfFile: output, encoding: .utf8)
+    let text = String(decoding: Scratch.bytes(of: output) ?? [], as: UTF8.self)
     guard process.code == 0 else {
-      let errors = try? String(contentsOfFile: output + ".errors", encoding: .utf8)
-      throw TestFailure("\(program): \(process.code ?? -1) \(text) \(errors ?? "")")
+      let errors = String(decoding: Scratch.bytes(of: output + ".errors") ?? [], as: UTF8.self)
+      throw TestFailure("\(program): \(process.code ?? -1) \(text) \(errors)")
     }
     for file in [output, output + ".errors"] { try? FileManager.default.removeItem(atPath: file) }
     return text.trimmingCharacters(in: .newlines)
