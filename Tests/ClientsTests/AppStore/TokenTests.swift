@@ -53,13 +53,12 @@ import Testing
       try Data(try signing.publicKey()).write(to: paths[0])
       try Data("\(parts[0]).\(parts[1])".utf8).write(to: paths[1])
       try Data(Self.der(signature)).write(to: paths[2])
-      let openssl = try SpawnedProcess(
-        "/usr/bin/openssl",
+      let openssl = try RunningCommand(
         [
           "dgst", "-sha256", "-keyform", "DER", "-verify", paths[0].path, "-signature",
           paths[2].path, paths[1].path,
-        ], in: folder.path, environment: [:], output: "/dev/null", errors: "/dev/null")
-      while openssl.isRunning { usleep(1_000) }
+        ], in: folder, program: URL(filePath: "/usr/bin/openssl")
+      ).finish()
       #expect(openssl.code == 0)
     }
   }
