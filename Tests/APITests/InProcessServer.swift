@@ -29,15 +29,18 @@ final class InProcessServer: Sendable {
   ///   - root: the DER of a root that is trusted in addition to Apple's.
   ///   - data: nil for a new one.
   ///   - shared: the shared journal of a copy.
+  ///   - readMilliseconds: of processor time that a read may use.
   init(
-    root: [UInt8], reactors: Int = 1, data: DataFolder? = nil, shared: SharedAccess? = nil
+    root: [UInt8], reactors: Int = 1, data: DataFolder? = nil, shared: SharedAccess? = nil,
+    readMilliseconds: Int64 = 60_000
   ) throws {
     folder = try Self.newFolder()
     configuration = try Self.configuration(in: folder, root: root)
     ledger = try Ledger.start(
       data ?? DataFolder(path: folder + "/data"), now: Clock.now(), shared: shared
     ) { _ in }
-    service = LedgerService(ledger, configuration, version: "test")
+    service = LedgerService(
+      ledger, configuration, version: "test", readMilliseconds: readMilliseconds)
     var settings = ServerConfiguration(listen: "127.0.0.1:0")
     settings.reactors = reactors
     server = try HTTPServer.start(settings) { [service] in try LedgerHandler(service) }

@@ -1,6 +1,7 @@
 import Foundation
 import Ledger
 import Platform
+import Queries
 import Store
 import Support
 import Synchronization
@@ -22,9 +23,21 @@ import Testing
     let pool: ReaderPool
     let log = Log()
 
-    init() throws {
+    init(milliseconds: Int64 = 60_000) throws {
       testLedger = try TestLedger()
-      pool = ReaderPool(testLedger.ledger, try Configuration())
+      pool = ReaderPool(testLedger.ledger, try Configuration(), milliseconds: milliseconds)
+    }
+
+    /// Queues a read that never ends by itself, which adds why it ended to what was performed.
+    func readForEver(_ length: ReaderPool.Length) -> Bool {
+      pool.enqueue(length, of: "greedy") { [log] reader in
+        do throws(LedgerError) {
+          log.blocked.add(1, ordering: .relaxed)
+          while true { try reader?.limit?.check() }
+        } catch {
+          log.performed.withLock { $0.append("\(error)") }
+        }
+      }
     }
 
     func read(_ length: ReaderPool.Length, _ owner: String, _ name: String) -> Bool {
@@ -74,6 +87,29 @@ import Testing
     // Each thread has taken one, and one more may be ahead in the list.
     #expect(performed.prefix(4).contains("modest"), "\(performed.prefix(6))")
     pool.pool.stop()
+  }
+
+  @Test func `a read ends past its limit of processor time, and the next has its own`() throws {
+    let pool = try Pool(milliseconds: 50)
+    for _ in 0..<3 { #expect(pool.readForEver(.long)) }
+    #expect(pool.performed(3) == Array(repeating: "\(LedgerError.tooLong)", count: 3))
+    #expect(pool.read(.long, "greedy", "row"))
+    #expect(pool.performed(4).last == "row")
+    pool.pool.stop()
+  }
+
+  @Test func `the reads that run end when the pool stops, and those that wait are answered`() throws
+  {
+    let pool = try Pool()
+    for length in ReaderPool.Length.allCases {
+      for _ in 0..<ReaderPool.threads { #expect(pool.readForEver(length)) }
+    }
+    while pool.log.blocked.load(ordering: .relaxed) < 2 * ReaderPool.threads { usleep(1_000) }
+    #expect(pool.read(.long, "modest", "waiting"))
+    pool.pool.stop()
+    let performed = pool.performed(5)
+    #expect(performed.contains("waiting"))
+    #expect(performed.count { $0 == "\(LedgerError.stopped)" } == 4)
   }
 
   @Test func `a token with its share waiting is refused, and another is not`() throws {

@@ -5,6 +5,26 @@ import Support
 import Testing
 
 @Suite struct ReaderTests {
+  @Test func `a statement ends when its limit does, and that is no damage`() throws {
+    let scratch = try Scratch()
+    _ = try scratch.open()
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .read)
+    let limit = WorkLimit(until: Cancellation())
+    connection.ask(limit)
+    func count(through last: String) throws -> Int64? {
+      try connection.statement(
+        "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE \(last))"
+          + " SELECT count(*) FROM n"
+      ).first { $0.int(0) }
+    }
+    limit.begin(milliseconds: 20)
+    let error = #expect(throws: LedgerError.self) { try count(through: "TRUE") }
+    #expect(error == .stopped && error?.isDamage == false && error?.isFatal == false)
+    #expect(limit.reason == .tooLong)
+    limit.begin(milliseconds: 60_000)
+    #expect(try count(through: "i < 10000") == 10_000)
+  }
+
   @Test func `events are listed by filter`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()

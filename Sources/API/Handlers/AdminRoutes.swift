@@ -51,9 +51,9 @@ extension LedgerHandler {
         sender.send(refusal)
       }
       return nil
-    case .comparison: return comparison(token, through: sender)
+    case .comparison: return comparison(route, token, through: sender)
     case .sinks: return sinks(token)
-    case .search: return search(query["id"] ?? "", token, through: sender)
+    case .search: return search(route, query["id"] ?? "", token, through: sender)
     case .events: return feed(route, query, token, through: sender)
     default: return quarantine(route, query, token, through: sender)
     }
@@ -85,7 +85,7 @@ extension LedgerHandler {
     question.filter.bundleId = query["bundle_id"]
     question.filter.originalTransactionId = query["original_transaction_id"]
     question.include = Set(query.list("include").compactMap(Feed.Inclusion.init))
-    let isQueued = service.feed.ask(question, seconds: wait, through: sender)
+    let isQueued = service.feed.ask(question, of: route, seconds: wait, through: sender)
     return isQueued ? nil : Problem.response(.unavailable("overload"))
   }
 
@@ -97,9 +97,10 @@ extension LedgerHandler {
 
   /// The purchases that an id belongs to.
   private func search(
-    _ id: String, _ token: Configuration.ReadToken, through sender: ResponseSender
+    _ route: Route, _ id: String, _ token: Configuration.ReadToken,
+    through sender: ResponseSender
   ) -> HTTPResponse? {
-    service.answer(.long, token, through: sender) { reader throws(LedgerError) in
+    service.answer(.long, route, token, through: sender) { reader throws(LedgerError) in
       .json(
         Answers.found.json(
           try reader.purchases(
@@ -110,9 +111,9 @@ extension LedgerHandler {
 
   /// The stored result of `rebuild --diff`.
   private func comparison(
-    _ token: Configuration.ReadToken, through sender: ResponseSender
+    _ route: Route, _ token: Configuration.ReadToken, through sender: ResponseSender
   ) -> HTTPResponse? {
-    service.answer(.long, token, through: sender) { [service] _ throws(LedgerError) in
+    service.answer(.long, route, token, through: sender) { [service] _ throws(LedgerError) in
       let stored = try StoredDiff.read(service.ledger.folder, for: token)
       return stored.map { .json(Comparison.object.json($0)) } ?? Problem.noComparison
     }
@@ -126,7 +127,7 @@ extension LedgerHandler {
     // Ids count from 1, the newest is the greatest; the next page continues below the last id.
     let start = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } }
     if case .some(.none) = start { return Problem.response(.after) }
-    return service.answer(.long, token, through: sender) { reader throws(LedgerError) in
+    return service.answer(.long, route, token, through: sender) { reader throws(LedgerError) in
       let page = try reader.quarantine(
         through: (start ?? nil).map { $0 - 1 } ?? .max,
         QuarantineFilter(

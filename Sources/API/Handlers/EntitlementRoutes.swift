@@ -20,15 +20,28 @@ extension LedgerHandler {
       return service.read(admitted, request, token, configuration, through: sender)
     }
     // A body may be long: it is parsed where what it asks for is read.
-    return service.answer(.long, token, bytes: request.body.count, through: sender) {
+    return service.answer(.long, admitted.route, token, bytes: request.body.count, through: sender)
+    {
       [service, configuration] _ in
       service.read(admitted, request, token, configuration, through: sender)
     }
   }
 
-  /// Logs a failure of the store, and returns the response to a read that failed.
-  static func problem(_ error: LedgerError) -> HTTPResponse {
-    if ![.notReady, .ambiguous].contains(error.code) {
+  /// Logs a failure of the store, or a read that was too long, and returns the response to it.
+  ///
+  /// - Parameters:
+  ///   - route: that it answers; nil: what was journaled.
+  ///   - limit: of the read; it knows why one failed that had to end.
+  static func problem(
+    _ found: LedgerError, _ route: Route?, _ limit: WorkLimit?
+  ) -> HTTPResponse {
+    let error = found.kind == .temporary ? limit?.reason ?? found : found
+    switch error.code {
+    case .notReady, .ambiguous, .stopped: break
+    case .tooLong:
+      StoreErrors.record(
+        .reads, "read_cut", error, [("route", .optional(route?.title))])
+    default:
       StoreErrors.record(.reads, "read", error, [("code", .string("store"))])
     }
     return Problem.response(to: error)
@@ -50,21 +63,23 @@ extension LedgerService {
       let isOfBody = !admitted.route.bodies.isEmpty
       return finished(isOfBody ? Problem.response(toBody: error) : Problem.response(error))
     }
+    let route = admitted.route
     let answerLong = { @Sendable [self] in
-      self.answer(.long, token, through: sender) { reader throws(LedgerError) in
+      self.answer(.long, route, token, through: sender) { reader throws(LedgerError) in
         try read.response(reader, configuration, isShort: false)
       }
     }
     let answer = { @Sendable [self] in
       guard read.length == .short else { return answerLong() }
-      return self.answer(.short, token, through: sender) { reader throws(LedgerError) in
+      return self.answer(.short, route, token, through: sender) { reader throws(LedgerError) in
         try read.response(reader, configuration, isShort: true) ?? answerLong()
       }
     }
     let deadline = ReadBarrier.deadline
     let checked = { @Sendable [self] in
       guard read.minSeq > 0, !token.coversEverything else { return answer() }
-      return self.answer(.short, token, through: sender) { [self] reader throws(LedgerError) in
+      return self.answer(.short, route, token, through: sender) {
+        [self] reader throws(LedgerError) in
         let app = try reader.journal.app(of: read.minSeq)
         if token.covers(environment: app?.environment, bundleId: app?.bundleId) { return answer() }
         // As for an event that is still to come: how many others have must not show.
@@ -119,13 +134,14 @@ extension LedgerService {
   /// Answers a request on a thread of the pool.
   ///
   /// - Parameters:
+  ///   - route: that it answers; nil: what was journaled.
   ///   - size: bytes that the request keeps in memory until then.
   ///   - isForced: whether it is answered even if many wait: what it is about is journaled.
   ///   - read: makes the response; nil if `sender` sends it later.
   /// - Returns: the refusal if too many wait; nil if `sender` sends the answer.
   func answer(
-    _ length: ReaderPool.Length, _ token: Configuration.ReadToken, bytes size: Int = 0,
-    isForced: Bool = false, through sender: ResponseSender,
+    _ length: ReaderPool.Length, _ route: Route?, _ token: Configuration.ReadToken,
+    bytes size: Int = 0, isForced: Bool = false, through sender: ResponseSender,
     _ read: @escaping @Sendable (LedgerReader) throws(LedgerError) -> HTTPResponse?
   ) -> HTTPResponse? {
     let isQueued = readers.enqueue(length, of: token.name, bytes: size, isForced: isForced) {
@@ -135,7 +151,7 @@ extension LedgerService {
         guard let reader else { throw .busy }
         if let response = try read(reader) { sender.send(finished(response)) }
       } catch {
-        sender.send(finished(LedgerHandler.problem(error)))
+        sender.send(finished(LedgerHandler.problem(error, route, reader?.limit)))
       }
     }
     return isQueued ? nil : finished(Problem.response(.unavailable("overload")))

@@ -63,6 +63,8 @@ enum Problem {
       response(
         503, "rows_not_ready", "The projection's state is \(error.detail).", retryAfter: 1)
     case .ambiguous: response(400, "bundle_id")
+    case .tooLong: response(Refusal.unavailable("too_long"))
+    case .stopped: response(Refusal.unavailable("shutting_down"))
     default: response(Refusal.unavailable("store"))
     }
   }

@@ -27,7 +27,7 @@ extension LedgerHandler {
       return .json(Answers.version.json((versions, nil)))
     }
     // The digest of the live projection, as far as it is folded; null while there is none.
-    return service.answer(.short, token, through: sender) { reader in
+    return service.answer(.short, admitted.route, token, through: sender) { reader in
       let digest = try? reader.digest()
       return .json(Answers.version.json((versions, digest ?? nil)))
     }
@@ -36,7 +36,7 @@ extension LedgerHandler {
   /// `GET /metrics`.
   func metrics(_ admitted: AdmittedRequest, through sender: ResponseSender) -> HTTPResponse? {
     guard let token = admitted.token else { return Problem.unauthorized() }
-    return service.answer(.short, token, through: sender) { [service] reader in
+    return service.answer(.short, admitted.route, token, through: sender) { [service] reader in
       let text = service.metricsText(for: token, folded: try? reader.foldedThrough())
       return HTTPResponse(
         status: 200, headers: [(name: "Content-Type", value: "text/plain; version=0.0.4")],

@@ -95,7 +95,7 @@ extension LedgerHandler {
       let start = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } }
       guard let after = start ?? .some(0) else { throw .after }
       let limit = Int(query.integer("limit", of: admitted.route))
-      return service.answer(.short, token, through: sender) {
+      return service.answer(.short, admitted.route, token, through: sender) {
         reader throws(LedgerError) in
         let page = try reader.grants(of: customer, environment, after: after, limit: limit) {
           grant in

@@ -97,7 +97,7 @@ extension LedgerService {
     _ token: Configuration.ReadToken, through sender: ResponseSender,
     _ read: @escaping @Sendable (LedgerReader) throws(LedgerError) -> JSONValue
   ) {
-    let refusal = answer(.short, token, isForced: true, through: sender) {
+    let refusal = answer(.short, nil, token, isForced: true, through: sender) {
       reader throws(LedgerError) in
       .json(try read(reader))
     }

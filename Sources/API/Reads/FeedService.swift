@@ -13,6 +13,7 @@ final class FeedService: Sendable {
   /// A request for a page.
   private struct Waiter: Sendable {
     var question: Feed.Question
+    let route: Route
     let sender: ResponseSender
     /// When it is answered even if there is nothing, nanoseconds of the clock that never steps; nil
     /// if it does not wait.
@@ -50,14 +51,18 @@ final class FeedService: Sendable {
 
   /// Answers a request through `sender`.
   ///
-  /// - Parameter seconds: how long to wait for an event.
+  /// - Parameters:
+  ///   - route: that it asked.
+  ///   - seconds: how long to wait for an event.
   /// - Returns: false if too many wait; then it is not answered.
-  func ask(_ question: Feed.Question, seconds: Int64, through sender: ResponseSender) -> Bool {
+  func ask(
+    _ question: Feed.Question, of route: Route, seconds: Int64, through sender: ResponseSender
+  ) -> Bool {
     guard seconds > 0 else {
-      return read(Waiter(question: question, sender: sender, deadline: nil))
+      return read(Waiter(question: question, route: route, sender: sender, deadline: nil))
     }
     let waiter = Waiter(
-      question: question, sender: sender,
+      question: question, route: route, sender: sender,
       deadline: Clock.monotonicNanoseconds() + seconds * 1_000_000_000)
     guard enter(waiter.owner) else { return false }
     guard read(waiter) else {
@@ -123,7 +128,7 @@ final class FeedService: Sendable {
       waiter.question.place = .cursor(seq: page.seq, hash: Array(page.hash.prefix(4)))
       return nil
     } catch {
-      return LedgerHandler.problem(error)
+      return LedgerHandler.problem(error, waiter.route, reader?.limit)
     }
   }
 

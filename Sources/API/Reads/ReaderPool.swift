@@ -6,7 +6,8 @@ import Synchronization
 /// The threads that read journal and projection for requests, so that no reactor waits for a file.
 ///
 /// Short and long reads have threads of their own: what is long cannot delay what is short. Tokens
-/// take turns, so that one which asks without pause delays another by one read.
+/// take turns, so that one which asks without pause delays another by one read. Each read has a
+/// limit of processor time, past which it fails, because one that is long delays all others.
 final class ReaderPool: Sendable {
   /// What a read may cost.
   enum Length: Int, Sendable, CaseIterable {
@@ -48,9 +49,13 @@ final class ReaderPool: Sendable {
 
   private let ledger: Ledger
   private let state: Mutex<State>
+  private let stopping = Cancellation()
+  /// Of processor time that a read may use.
+  private let milliseconds: Int64
 
-  init(_ ledger: Ledger, _ configuration: Configuration) {
-    self.ledger = ledger
+  /// - Parameter milliseconds: of processor time that a read may use.
+  init(_ ledger: Ledger, _ configuration: Configuration, milliseconds: Int64) {
+    (self.ledger, self.milliseconds) = (ledger, milliseconds)
     state = Mutex(State(configuration: configuration))
   }
 
@@ -99,19 +104,23 @@ final class ReaderPool: Sendable {
 
   private func run(_ length: Length) {
     let wakeup = WakeupEvent()
+    let limit = WorkLimit(until: stopping)
     var opened: (reader: LedgerReader, generation: Int)?
     while let (reads, generation) = next(length, wakeup) {
-      if opened?.generation != generation { opened = open().map { ($0, generation) } }
-      for read in reads { read(opened?.reader) }
+      if opened?.generation != generation { opened = open(limit).map { ($0, generation) } }
+      for read in reads {
+        limit.begin(milliseconds: milliseconds)
+        read(opened?.reader)
+      }
       // The next reads have what was committed meanwhile, and no snapshot is open while none comes.
       opened?.reader.endSnapshot()
     }
   }
 
-  private func open() -> LedgerReader? {
+  private func open(_ limit: WorkLimit) -> LedgerReader? {
     let configuration = state.withLock { $0.configuration }
     let reader = try? LedgerReader(
-      ledger, durations: configuration.nonRenewingDurations, reusesSnapshot: true)
+      ledger, durations: configuration.nonRenewingDurations, reusesSnapshot: true, limit: limit)
     reader?.receipts = try? ReceiptProof(configuration.trustRoots)
     return reader
   }
@@ -131,8 +140,10 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Answers what waits, and ends the threads.
+  /// Ends the reads that run and answers those that wait, as far as they are not long; ends the
+  /// threads.
   func stop() {
+    stopping.request()
     let lanes = state.withLock { state in
       state.isStopped = true
       return state.lanes

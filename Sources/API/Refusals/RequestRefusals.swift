@@ -46,6 +46,9 @@ extension RefusalEntry {
     unavailable("shared_journal", .signed, "The shared journal cannot be reached."),
     unavailable("shutting_down", .anywhere, "The daemon is stopping."),
     unavailable("store", .others, "A file cannot be read.", "The daemon's log says which."),
+    unavailable(
+      "too_long", .others, "The answer takes more processor time than a read may use.",
+      "Ask for less at once; the daemon's log names the path."),
   ]
 
   private static func unavailable(

@@ -60,6 +60,8 @@ final class Route: Sendable {
   let replies: [Reply]
   let pathParameters: [Parameter]
   let queryParameters: [Parameter]
+  /// What names it in the log.
+  var title: String { "\(method) \(path)" }
 
   init(
     _ name: Name, _ method: String, _ path: String, _ access: Access, _ summary: String,

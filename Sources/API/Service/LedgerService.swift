@@ -31,14 +31,19 @@ public final class LedgerService: Sendable {
   private let delivery = Mutex<DeliveryService?>(nil)
   private let mapping = Mutex<MappingService?>(nil)
 
-  /// - Parameter version: of the program.
-  public init(_ ledger: Ledger, _ configuration: Configuration, version: String) {
+  /// - Parameters:
+  ///   - version: of the program.
+  ///   - readMilliseconds: of processor time that one read may use; past it the answer is 503.
+  public init(
+    _ ledger: Ledger, _ configuration: Configuration, version: String,
+    readMilliseconds: Int64 = 5_000
+  ) {
     self.ledger = ledger
     versions = ComponentVersions.all(of: version)
     current = Mutex(configuration)
     metrics.notifications.addApps(configuration.apps.keys)
     overview = Overview(ledger, arrivals, rows)
-    readers = ReaderPool(ledger, configuration)
+    readers = ReaderPool(ledger, configuration, milliseconds: readMilliseconds)
     feed = FeedService(ledger, readers)
     barrier = ReadBarrier(ledger)
     ledger.adopt(durations: configuration.nonRenewingDurations)

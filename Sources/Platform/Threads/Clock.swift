@@ -21,6 +21,9 @@ public enum Clock {
   /// Nanoseconds of processor time that all threads of this process have used.
   public static func processNanoseconds() -> Int64 { nanoseconds(read(CLOCK_PROCESS_CPUTIME_ID)) }
 
+  /// Nanoseconds of processor time that the calling thread has used.
+  public static func threadNanoseconds() -> Int64 { nanoseconds(read(CLOCK_THREAD_CPUTIME_ID)) }
+
   /// A date and a time of day in UTC.
   public struct UTC: Sendable, Equatable {
     public let year: Int

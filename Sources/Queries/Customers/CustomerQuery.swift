@@ -126,6 +126,7 @@ extension LedgerReader {
     // Filled when it is needed: nearly no row was replaced.
     var known: Set<StreamKey> = []
     while let next = waiting.popLast() {
+      try limit?.check()
       guard let document = try document(next.key, next.row, question, next.opened) else { continue }
       standing.documents.append(document)
       // Shown, but of another user since: it entitles that one.

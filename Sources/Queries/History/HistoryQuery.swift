@@ -67,7 +67,8 @@ extension LedgerReader {
     let arrivals = try journal.arrivals(of: key)
     try journal.forEachEvent(
       of: key, signedThrough: question.asOf ?? .max, receivedThrough: known
-    ) { event, payload in
+    ) { (event, payload) throws(LedgerError) in
+      try limit?.check()
       evolution.add(
         event, payload, arrivals[event.seq] ?? .posted, redeliveries[event.seq], isRaw: isRaw)
     }

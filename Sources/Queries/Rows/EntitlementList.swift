@@ -63,6 +63,7 @@ extension LedgerReader {
     found.sort { $0.key < $1.key }
     var documents: [RowDocument] = []
     for row in found.prefix(limit) {
+      try self.limit?.check()
       if let document = try document(row.key, row.row, question, opened) {
         documents.append(document)
       }

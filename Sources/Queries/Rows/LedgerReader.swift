@@ -28,6 +28,8 @@ public final class LedgerReader {
   /// Proves the receipts in version 1 notifications for `history`; nil if they are not to be
   /// proven.
   public var receipts: ReceiptProof?
+  /// What long reads ask whether they may go on; nil: they always may.
+  package let limit: WorkLimit?
   private let source: Source
   /// The projection that was opened last.
   private var opened: Opened?
@@ -63,12 +65,15 @@ public final class LedgerReader {
   ///     cost as much as reading a row.
   ///   - isPassing: for a reader that goes from one event of the journal to the next: it keeps more
   ///     of the streams that `rows(around:of:at:)` folded, and less of the file.
+  ///   - limit: what long reads ask whether they may go on; they throw its reason if not.
   /// - Throws: what `JournalReader.open` throws.
   public init(
     _ ledger: Ledger, durations: [String: Int64], reusesSnapshot: Bool = false,
-    isPassing: Bool = false
+    isPassing: Bool = false, limit: WorkLimit? = nil
   ) throws(LedgerError) {
     journal = try JournalReader.open(ledger.folder, isPassing: isPassing)
+    limit.map(journal.ask)
+    self.limit = limit
     folds = StreamFolds(capacity: isPassing ? Self.passingFoldedBytes : Self.foldedBytes)
     self.durations = durations
     source = .running(ledger.liveProjection)
@@ -80,6 +85,7 @@ public final class LedgerReader {
   /// - Throws: what `JournalReader.open` throws.
   public init(_ folder: DataFolder, durations: [String: Int64]) throws(LedgerError) {
     journal = try JournalReader.open(folder)
+    limit = nil
     folds = StreamFolds(capacity: Self.foldedBytes)
     self.durations = durations
     source = .atRest(folder)
@@ -124,6 +130,7 @@ public final class LedgerReader {
     _ folder: DataFolder, _ path: String, generation: Int, isOwn: Bool
   ) throws(LedgerError) -> Opened {
     let reader = try ProjectionReader.open(folder, path: path)
+    limit.map(reader.ask)
     return Opened(
       reader: reader, generation: generation, isOwn: isOwn,
       foldVersion: try reader.identity().foldVersion)

@@ -36,7 +36,10 @@ extension LedgerReader {
     try journal.forEachPayload(
       of: key, through: question.through ?? .max, signedThrough: question.asOf ?? .max,
       receivedThrough: question.knownAt ?? .max
-    ) { stream.fold($0) }
+    ) { (payload) throws(LedgerError) in
+      try limit?.check()
+      stream.fold(payload)
+    }
     if let seq = stream.unreadable, question.asOf != nil || question.knownAt != nil {
       throw .corrupt("the body of seq \(seq)")
     }

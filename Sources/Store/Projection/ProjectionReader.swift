@@ -40,6 +40,9 @@ public final class ProjectionReader {
     reading = RowReading(connection, layout)
   }
 
+  /// As `JournalReader.ask`.
+  public func ask(_ limit: WorkLimit) { connection.ask(limit) }
+
   /// Calls `body` with every entry of the tables `token` and `predecessor`: its kind, the index of
   /// its list in `FoldedStream.indexed`; what it says; and the key of its row, or nil if the row is
   /// missing.

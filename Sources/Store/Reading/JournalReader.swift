@@ -43,6 +43,10 @@ public final class JournalReader {
   /// Closes the connection; the reader must not be used afterwards. `deinit` closes it as well.
   public func close() { connection.close() }
 
+  /// Has every read ask a limit while it runs, and fail with `LedgerError.stopped` when it must
+  /// end.
+  public func ask(_ limit: WorkLimit) { connection.ask(limit) }
+
   /// Makes the calls that follow see one commit, until `endSnapshot`.
   ///
   /// - Throws: what SQLite reports.

@@ -146,6 +146,7 @@ extension LedgerError {
     case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: .io(code: code)
     case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt("SQLite answered \(code)")
     case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy
+    case SQLITE_INTERRUPT: .stopped
     default: .sql("\(message()) (\(code))")
     }
   }

@@ -37,6 +37,8 @@ package final class SQLiteConnection {
   private let pagesInWAL: UnsafeMutablePointer<Int32>
   /// What SQLite reports changed rows to, if anything.
   var changedRows: ChangedRows?
+  /// What statements ask whether they may go on, if anything.
+  private var limit: WorkLimit?
 
   /// Bytes that SQLite may hold in this process; 0 for any number. Set before any file is opened.
   static let heapLimit = Atomic<Int64>(0)
@@ -152,6 +154,22 @@ package final class SQLiteConnection {
   ///
   /// - Throws: what SQLite reports.
   func limitCache() throws(LedgerError) { try execute("PRAGMA cache_size=-500") }
+
+  /// Instructions of SQLite between two questions to a limit: a tenth of a millisecond, or less.
+  private static let instructions: Int32 = 2_000
+
+  /// Has every statement ask a limit while it runs, and fail with `LedgerError.stopped` when it must
+  /// end (sqlite.org/c3ref/progress_handler.html).
+  package func ask(_ limit: WorkLimit) {
+    self.limit = limit
+    sqlite3_progress_handler(
+      handle, Self.instructions,
+      { context in
+        guard let context else { return 0 }
+        let limit = Unmanaged<WorkLimit>.fromOpaque(context).takeUnretainedValue()
+        return limit.reason == nil ? 0 : 1
+      }, Unmanaged.passUnretained(limit).toOpaque())
+  }
 
   /// Adds an existing file to this reading connection, under the name of a schema.
   ///
