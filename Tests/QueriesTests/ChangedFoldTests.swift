@@ -38,7 +38,7 @@ import Testing
       let changed = DataFolder(path: own.path, fold: .changed)
       var found: [String: RowDifference] = [:]
       let summary = try ProjectionDiff.run(
-        changed, Rebuild.Plan(), at: Self.end, durations: [:], progress: { _, _ in true }
+        changed, Rebuild.Plan(), at: Self.end, progress: { _, _ in true }
       ) { found[$0.key.originalTransactionId] = $0 }
       #expect(Set(found.keys) == forecast.changed)
       #expect(access(.lost, found) == forecast.lost)

@@ -84,7 +84,7 @@ import Testing
   private static func compare(_ testLedger: TestLedger) throws {
     do throws(LedgerError) {
       _ = try ProjectionDiff.run(
-        testLedger.folder, Rebuild.Plan(), at: start, durations: [:], progress: { _, _ in true },
+        testLedger.folder, Rebuild.Plan(), at: start, progress: { _, _ in true },
         each: { _ in })
     } catch {
       // Rows that cannot be read cannot be compared.

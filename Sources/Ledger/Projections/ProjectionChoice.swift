@@ -62,35 +62,35 @@ public enum ProjectionChoice {
     return other.map { .other($0) } ?? .none
   }
 
-  /// Opens a projection to compare it with this fold's rows; nil if it is not whole, not of this
-  /// journal, or of a layout that cannot be compared.
+  /// Opens a projection of any layout to compare it with this fold's rows; nil if it is not whole,
+  /// or not of this journal.
   ///
   /// - Parameter isReading: as of `find`.
-  /// - Throws: what the journal, `ProjectionFile` or `ProjectionReader.open` throws.
+  /// - Throws: what the journal, `ProjectionFile` or `ProjectionComparison` throws.
   public static func openCompared(
     _ path: String, _ journal: JournalReader, in folder: DataFolder, isReading: Bool = false
-  ) throws(LedgerError) -> ProjectionReader? {
+  ) throws(LedgerError) -> ProjectionComparison? {
     let reading = isReading ? folder : nil
-    switch try condition(path, journal, readOnlyIn: reading) {
-    case .usable, .otherFold: return try ProjectionReader.open(folder, path: path)
-    case .otherLayout:
-      let isComparable = try ProjectionFile.isComparable(
-        path, journalId: try journal.journalId(), readOnlyIn: reading
-      ) { (seq) throws(LedgerError) in try journal.hash(at: seq) }
-      return isComparable ? try ProjectionReader.open(folder, path: path, isCompared: true) : nil
+    switch try condition(path, journal, readOnlyIn: reading, isOfAnyLayout: true) {
+    case .usable, .otherFold: return try ProjectionComparison(folder, path: path)
     default: return nil
     }
   }
 
   /// Compares a projection with this fold and with the journal.
   ///
-  /// - Parameter folder: its folder, for a caller that only reads: then no file is made beside it.
+  /// - Parameters:
+  ///   - folder: its folder, for a caller that only reads: then no file is made beside it.
+  ///   - isOfAnyLayout: as of `ProjectionFile.examine`.
   /// - Throws: what the journal or `ProjectionFile.examine` throws.
   public static func condition(
-    _ path: String, _ journal: JournalReader, readOnlyIn folder: DataFolder? = nil
+    _ path: String, _ journal: JournalReader, readOnlyIn folder: DataFolder? = nil,
+    isOfAnyLayout: Bool = false
   ) throws(LedgerError) -> ProjectionCondition {
     let identity = journal.fold.identity(of: try journal.journalId())
-    return try ProjectionFile.examine(path, identity, readOnlyIn: folder) {
+    return try ProjectionFile.examine(
+      path, identity, readOnlyIn: folder, isOfAnyLayout: isOfAnyLayout
+    ) {
       (seq) throws(LedgerError) in
       try journal.hash(at: seq)
     }

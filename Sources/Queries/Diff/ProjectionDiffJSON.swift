@@ -13,11 +13,11 @@ extension ProjectionDiff.Summary {
   static let rowCounts:
     [(name: String, count: any WritableKeyPath<Self, Int> & Sendable, meaning: String)] = [
       ("equal", \.equal, "The rows that are equal."),
-      (
-        "equal_but_registers", \.equalButRegisters,
-        "The rows among them whose stored registers differ nevertheless."
-      ),
-      ("changed", \.changed, ""), ("added", \.added, ""), ("gone", \.gone, ""),
+      ("changed", \.changed, ""),
+      ("changed_now", \.changedNow, "The changed rows whose answer for now differs."),
+      ("changed_past", \.changedPast, "Those that differ for earlier times, not for now."),
+      ("changed_later", \.changedLater, "Those that differ for later times alone."),
+      ("added", \.added, ""), ("gone", \.gone, ""),
     ]
 
   /// The counts as members of an object, without those of single apps.

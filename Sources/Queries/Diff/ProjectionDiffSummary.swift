@@ -6,9 +6,11 @@ extension ProjectionDiff {
   /// How many rows of two projections differ, and how.
   public struct Summary: Sendable {
     public var equal = 0
-    /// Of the equal rows, those whose registers differ: no answer shows a difference.
-    public var equalButRegisters = 0
     public var changed = 0
+    /// Of the changed rows, by `RowDifference.When`.
+    public var changedNow = 0
+    public var changedPast = 0
+    public var changedLater = 0
     public var added = 0
     public var gone = 0
     /// Customers who lose access, by reason and product.
@@ -49,11 +51,14 @@ extension ProjectionDiff {
 
     /// Counts one difference.
     mutating func count(_ difference: RowDifference) {
-      switch difference.kind {
-      case .changed: changed += 1
-      case .added: added += 1
-      case .gone: gone += 1
+      switch (difference.kind, difference.when) {
+      case (.added, _): added += 1
+      case (.gone, _): gone += 1
+      case (.changed, .now): changedNow += 1
+      case (.changed, .past): changedPast += 1
+      case (.changed, .later): changedLater += 1
       }
+      if difference.kind == .changed { changed += 1 }
       let group = Group(reason: difference.reason, productId: difference.productId)
       switch difference.access {
       case .lost: lost[group, default: 0] += 1

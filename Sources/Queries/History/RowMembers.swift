@@ -6,7 +6,7 @@ struct RowMembers {
 
   /// Members that name the last event or the times of the question: no event changes them in the
   /// sense of a timeline.
-  private static let bookkeeping: Set<String> = [
+  static let bookkeeping: Set<String> = [
     "object", "as_of", "known_at", "event_count", "last_event", "succeeded_by",
   ]
 

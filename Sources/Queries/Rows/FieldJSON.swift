@@ -1,13 +1,25 @@
 import AppStore
 import Entitlements
+import Store
 import StrictJSON
 
 /// Fields as members of an answer's JSON.
 extension Field.Member {
-  func json(of subject: Subject) -> JSONValue {
-    guard isObject else { return fields[0].field.json(of: subject) }
-    if case .none = fields[0].field.value(subject) { return .null }
-    return .object(fields.map { ($0.name, $0.field.json(of: subject)) })
+  func json(of subject: Subject) -> JSONValue { json { $0.json(of: subject) } }
+
+  /// Of a row of a view: null where it has no such column.
+  func json(of row: ProjectionComparison.Row) -> JSONValue {
+    json { field in
+      let value = row[field.column] ?? .null
+      if case .flag = field.kind, case .integer(let number) = value { return .boolean(number == 1) }
+      return value
+    }
+  }
+
+  private func json(_ value: (Field) -> JSONValue) -> JSONValue {
+    guard isObject else { return value(fields[0].field) }
+    if case .null = value(fields[0].field) { return .null }
+    return .object(fields.map { ($0.name, value($0.field)) })
   }
 
   var schema: JSONSchema {
@@ -18,7 +30,7 @@ extension Field.Member {
 }
 
 extension Field {
-  fileprivate func json(of subject: Subject) -> JSONValue {
+  func json(of subject: Subject) -> JSONValue {
     switch value(subject) {
     case .none: if case .texts = kind { .array([]) } else { .null }
     case .text(let text): .string(text)

@@ -46,6 +46,15 @@ public struct RowDocument: Sendable {
   /// The JSON object: members in the contract's order, times in milliseconds since 1970.
   public var json: JSONValue { Self.object.json(self) }
 
+  /// A row of `entitlement_v1` at a time, milliseconds since 1970, with the same members.
+  static func json(_ row: ProjectionComparison.Row, at time: Int64) -> JSONValue {
+    let fields = RowField.members(of: RowField.all).map { ($0.name, $0.json(of: row)) }
+    return .object(
+      [("object", .string("entitlement"))]
+        + fields.filter { $0.0 != "anomaly" || $0.1 == .boolean(true) }
+        + [("as_of", .integer(time)), ("known_at", .null)])
+  }
+
   /// Its fields, `as_of` and `known_at` before the number of events, then what is no part of the
   /// row proper. `anomaly` is true or absent.
   public static let object: JSONObject<RowDocument> = {

@@ -8,8 +8,6 @@ public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
   static let schema = 14
-  /// The schema of fold version 2, which is read to be compared with, and for nothing else.
-  static let comparedSchema = 10
   /// The tables and views of an empty projection.
   static let tables = Migrations.projection([
     ("{purchase}", RowLayout.purchaseColumns), ("{line}", LineTable.definitions),
@@ -34,19 +32,21 @@ public enum ProjectionFile {
   /// - Parameters:
   ///   - folder: set by a caller that only reads the live projection: no file is then created
   ///     beside it.
+  ///   - isOfAnyLayout: for a caller that reads its views alone, of whichever program it is.
   ///   - hashAt: hash[seq] of the journal, nil past its head.
   /// - Throws: `LedgerError.busy`, `.locked` and `.full` for a temporary error, which says nothing
   ///   about the file; and what `hashAt` throws.
   public static func examine(
     _ path: String, _ identity: ProjectionIdentity, readOnlyIn folder: DataFolder? = nil,
-    hashAt: (Int64) throws(LedgerError) -> [UInt8]?
+    isOfAnyLayout: Bool = false, hashAt: (Int64) throws(LedgerError) -> [UInt8]?
   ) throws(LedgerError) -> ProjectionCondition {
     guard try DurableFile.size(path) != nil else {
       return .absent
     }
     let found: Facts?
     do throws(LedgerError) {
-      found = try Facts(path, try folder?.readingMode(path) ?? .read)
+      found = try Facts(
+        path, try folder?.readingMode(path) ?? .read, isOfAnyLayout: isOfAnyLayout)
     } catch {
       switch error.code {
       case .newer: return .otherLayout
@@ -75,29 +75,6 @@ public enum ProjectionFile {
       ? .usable(foldedThrough: found.foldedThrough) : .otherFold(foldedThrough: found.foldedThrough)
   }
 
-  /// Whether a projection of another layout can be compared with this fold's: it is of fold version
-  /// 2, whole, and folded from this journal.
-  ///
-  /// - Parameters:
-  ///   - folder: as of `examine`.
-  ///   - hashAt: hash[seq] of the journal, nil past its head.
-  /// - Throws: what SQLite reports, and what `hashAt` throws.
-  public static func isComparable(
-    _ path: String, journalId: [UInt8], readOnlyIn folder: DataFolder? = nil,
-    hashAt: (Int64) throws(LedgerError) -> [UInt8]?
-  ) throws(LedgerError) -> Bool {
-    do throws(LedgerError) {
-      let mode = try folder?.readingMode(path) ?? .read
-      guard let found = try Facts(path, mode, comparedSchema), found.build == nil,
-        found.identity.journalId == journalId
-      else { return false }
-      return try hashAt(found.foldedThrough) == found.hash
-    } catch {
-      guard error.code == .newer else { throw error }
-      return false
-    }
-  }
-
   /// What a projection's table `meta` says.
   private struct Facts {
     let identity: ProjectionIdentity
@@ -107,13 +84,15 @@ public enum ProjectionFile {
 
     /// Returns nil if a member is missing.
     ///
-    /// - Throws: `LedgerError.newer` for any other schema, which another program reads.
+    /// - Throws: `LedgerError.newer` for any other schema, which another program reads, unless it
+    ///   is of any layout.
     init?(
-      _ path: String, _ mode: SQLiteConnection.Mode, _ schema: Int = schema
+      _ path: String, _ mode: SQLiteConnection.Mode, isOfAnyLayout: Bool
     ) throws(LedgerError) {
       let connection = try SQLiteConnection.open(path, mode)
-      let found = try connection.requireOurs(path, applicationId: applicationId, known: schema)
-      guard found == schema else { throw .newer(found: found, known: schema) }
+      let found = try connection.requireOurs(
+        path, applicationId: applicationId, known: isOfAnyLayout ? .max : schema)
+      guard found == schema || isOfAnyLayout else { throw .newer(found: found, known: schema) }
       // A daemon may fold meanwhile: seq and hash are of one state of the file.
       try connection.beginSnapshot()
       defer { connection.endSnapshot() }

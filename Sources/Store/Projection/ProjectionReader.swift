@@ -16,11 +16,10 @@ public final class ProjectionReader {
   ///
   /// - Parameters:
   ///   - isPassing: for a reader that goes through the file once, and needs little memory.
-  ///   - isCompared: opens one that `ProjectionFile.isComparable`, for its `streams(after:limit:)`.
   /// - Throws: `LedgerError.foreign` when there is no such projection or its schema is older,
   ///   `.newer` when its schema is newer, otherwise what SQLite or the file system reports.
   public static func open(
-    _ folder: DataFolder, path: String, isPassing: Bool = false, isCompared: Bool = false
+    _ folder: DataFolder, path: String, isPassing: Bool = false
   ) throws(LedgerError) -> ProjectionReader {
     guard try DurableFile.size(path) != nil else {
       throw .foreign("there is no \(path); run `subledger rebuild --apply`")
@@ -28,16 +27,16 @@ public final class ProjectionReader {
     let connection = try SQLiteConnection.open(path, try folder.readingMode(path))
     let schema = try connection.requireOurs(
       path, applicationId: ProjectionFile.applicationId, known: ProjectionFile.schema)
-    guard schema == (isCompared ? ProjectionFile.comparedSchema : ProjectionFile.schema) else {
+    guard schema == ProjectionFile.schema else {
       throw .foreign("\(path) has an older layout; run `subledger rebuild --apply`")
     }
     if isPassing { try connection.limitCache() }
-    return ProjectionReader(connection, isCompared ? .compared : .own)
+    return ProjectionReader(connection)
   }
 
-  private init(_ connection: SQLiteConnection, _ layout: RowLayout) {
+  private init(_ connection: SQLiteConnection) {
     self.connection = connection
-    reading = RowReading(connection, layout)
+    reading = RowReading(connection)
   }
 
   /// As `JournalReader.ask`.
@@ -272,8 +271,7 @@ public final class ProjectionReader {
     return found
   }
 
-  /// Up to `limit` rows with their states after a key, in key order; without them if the file was
-  /// opened to be compared.
+  /// Up to `limit` rows with their states after a key, in key order.
   ///
   /// - Throws: `LedgerError.corrupt` when a row is damaged or the file returns rows out of order,
   ///   otherwise what SQLite reports.
@@ -325,7 +323,7 @@ public final class ProjectionReader {
   ) throws(LedgerError) -> [Row] {
     try connection.statement(
       """
-      SELECT \(columns ?? reading.layout.columns) FROM entitlement e
+      SELECT \(columns ?? RowLayout.columns) FROM entitlement e
       JOIN app a ON a.id = e.app_id WHERE e.original_transaction_id >= ?1
       AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
       ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?4
@@ -383,7 +381,7 @@ public final class ProjectionReader {
   /// Far more than Apple makes: it moves a subscription to another id once or twice.
   private static let maximumSuccessors: Int64 = 100
 
-  static let select = "SELECT \(RowLayout.own.columns) FROM entitlement e\n"
+  static let select = "SELECT \(RowLayout.columns) FROM entitlement e\n"
   // Not put together for each row, so that a statement is found by the address of its text.
   static let byId = select + "WHERE e.id = ?"
   private static let byOriginalTransactionId = select + "WHERE e.original_transaction_id = ?"
@@ -401,7 +399,6 @@ public final class ProjectionReader {
 
   /// A stored row with its state.
   func unpacked(_ stored: RowReading.Stored) throws(LedgerError) -> FoldedStream {
-    guard reading.layout.isChecked else { return FoldedStream(withoutState: stored.projected) }
     let lines = try reading.lines(of: stored.id, stored.projected.key, count: stored.lineCount)
     guard let state = packer.unpack(stored.state),
       let stream = FoldedStream(stored.projected, lines, state: state)

@@ -49,7 +49,7 @@ extension Projection {
     let connection = try connection()
     let due = try connection.statement(
       """
-      SELECT \(RowLayout.own.columns) FROM entitlement e
+      SELECT \(RowLayout.columns) FROM entitlement e
       WHERE e.answer_until_ms <= ? ORDER BY e.answer_until_ms LIMIT ?
       """
     ).bind(1, now).bind(2, Int64(limit)).all { (row) throws(LedgerError) in

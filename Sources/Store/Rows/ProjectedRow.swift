@@ -65,17 +65,6 @@ public struct FoldedStream: Sendable, Equatable {
     broken = stored.broken
   }
 
-  /// A stored row whose state another program reads: without it, and without what follows from it.
-  init(withoutState stored: ProjectedRow) {
-    key = stored.key
-    row = stored.row
-    (lines, state, ids, predecessors) = ([], [], [], [])
-    broken = stored.broken
-  }
-
-  /// Whether the state is known, not the row alone.
-  public var hasState: Bool { !state.isEmpty }
-
   /// All entries of the stream in the indexes that rows are looked up by.
   public var indexed: [[String]] {
     ids + [predecessors.map { "\($0.originalTransactionId) \($0.namedAt) \($0.transactionId)" }]

@@ -6,12 +6,10 @@ import Platform
 /// connection.
 struct RowReading {
   let connection: SQLiteConnection
-  let layout: RowLayout
   let values: SharedValues
 
-  init(_ connection: SQLiteConnection, _ layout: RowLayout = .own) {
+  init(_ connection: SQLiteConnection) {
     self.connection = connection
-    self.layout = layout
     values = SharedValues(connection)
   }
 
@@ -52,9 +50,7 @@ struct RowReading {
     let checksum = row.withBytes(6) {
       RowSums.checksum(columns, key, row.optionalInt(4), broken: broken, state: $0)
     }
-    guard checksum == row.int(3) || !layout.isChecked else {
-      throw .corrupt("the checksum of a row")
-    }
+    guard checksum == row.int(3) else { throw .corrupt("the checksum of a row") }
     try readSpans(of: id, spans, row.int(26) > 0, key.originalTransactionId, into: &found)
     let answer = row.optionalText(7).map {
       Answer(status: $0, product: row.optionalText(8), from: row.int(9), until: row.optionalInt(10))
@@ -116,10 +112,10 @@ struct RowReading {
     guard isThere else { return }
     var found: [(span: EntitlementRow.Span, purchase: Purchase?)] = []
     var (end, number) = (Int64?.none, Int64(0))
-    try connection.statement(layout.spans).bind(1, id).bind(2, time)
+    try connection.statement(RowLayout.spans).bind(1, id).bind(2, time)
       .forEach { (span) throws(LedgerError) in
         let (from, to) = (span.int(1), span.optionalInt(2))
-        guard !layout.isChecked || span.int(0) == Self.sum(span, key),
+        guard span.int(0) == Self.sum(span, key),
           number > 0 ? from == end : from <= time && (to.map({ time < $0 }) ?? true)
         else { throw .corrupt("a span of a row") }
         (end, number) = (to, number + 1)

@@ -179,6 +179,22 @@ package final class SQLiteConnection {
     try execute("PRAGMA \(schema).cache_size=-4000")
   }
 
+  /// From now on every moment that SQL asks `julianday` for is this one: the views of a projection
+  /// take the time from it alone (sqlite.org/c3ref/create_function.html).
+  ///
+  /// - Parameter time: milliseconds since 1970.
+  /// - Throws: what SQLite reports.
+  func setClock(_ time: Int64) throws(LedgerError) {
+    let code = sqlite3_create_function_v2(
+      handle, "julianday", 1, SQLITE_UTF8 | SQLITE_INNOCUOUS,
+      UnsafeMutableRawPointer(bitPattern: Int(time)),
+      { context, _, _ in
+        let time = Double(Int(bitPattern: sqlite3_user_data(context)))
+        sqlite3_result_double(context, time / 86_400_000 + 2_440_587.5)
+      }, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code) }
+  }
+
   /// Runs SQL and ignores the rows it returns: pragmas and schemas.
   ///
   /// - Throws: what SQLite reports.

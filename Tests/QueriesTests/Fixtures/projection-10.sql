@@ -1,4 +1,4 @@
--- A projection as the program with fold version 2 wrote it (the views are left out): the dump of
+-- A projection as the program with fold version 2 wrote it: the dump of
 -- its entitlements-2.sqlite after it ingested the notifications of OlderLayoutTests.
 PRAGMA application_id=1398096453;
 PRAGMA user_version=10;
@@ -140,4 +140,82 @@ CREATE INDEX entitlement_answer
 CREATE INDEX entitlement_until ON entitlement (answer_until_ms)
   WHERE answer_until_ms IS NOT NULL;
 CREATE INDEX entitlement_span_turn ON entitlement_span (from_ms) WHERE is_turn;
+CREATE VIEW span AS
+SELECT s.*, CASE s.expiry WHEN 0 THEN s.expires_at_ms WHEN 2 THEN s.from_ms ELSE (
+    SELECT iif(n.expiry = 2, n.from_ms, n.expires_at_ms) FROM entitlement_span n
+    WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms AND n.expiry <> 1
+    ORDER BY n.from_ms LIMIT 1) END AS paid_through_ms,
+  (SELECT min(n.from_ms) FROM entitlement_span n
+    WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms) AS to_ms
+FROM entitlement_span s;
+
+CREATE VIEW entitlement_v1 AS
+WITH clock AS MATERIALIZED (
+  SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
+)
+SELECT a.environment, a.bundle_id, e.original_transaction_id,
+  CAST(s.transaction_id AS TEXT) AS transaction_id, p.product_id, p.product_type, p.ownership,
+  t.name AS status, t.gives_access,
+  iif(s.transaction_id IS NULL, NULL, coalesce(s.starts_at_ms, s.from_ms)) AS starts_at_ms,
+  coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms,
+  e.grace_period_expires_at_ms, e.revoked_at_ms, e.auto_renew,
+  CASE WHEN e.auto_renew AND e.renewal_product_id IS NOT p.product_id THEN e.renewal_product_id END
+    AS pending_product_id,
+  s.gap,
+  CASE typeof(s.app_account_token) WHEN 'null' THEN iif(s.transaction_id IS NULL, NULL,
+    e.app_account_token) WHEN 'text' THEN s.app_account_token END AS app_account_token,
+  CASE typeof(s.app_transaction_id) WHEN 'null' THEN iif(s.transaction_id IS NULL, NULL,
+    e.app_transaction_id) WHEN 'text' THEN s.app_transaction_id END AS app_transaction_id,
+  p.subscription_group_id, o.type AS offer_type, o.identifier AS offer_identifier,
+  o.discount_type AS offer_discount_type, o.period AS offer_period, s.price_milliunits, s.currency,
+  CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END AS price_increase,
+  s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
+  iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew) AS commitment_auto_renew,
+  (SELECT n.original_transaction_id FROM entitlement n INDEXED BY entitlement_previous
+    WHERE n.previous_original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
+    ORDER BY n.last_signed_date_ms DESC, n.original_transaction_id DESC LIMIT 1) AS succeeded_by,
+  e.event_count, e.last_seq AS last_event_seq,
+  lower(substr(hex(e.last_uuid), 1, 8) || '-' || substr(hex(e.last_uuid), 9, 4) || '-'
+    || substr(hex(e.last_uuid), 13, 4) || '-' || substr(hex(e.last_uuid), 17, 4) || '-'
+    || substr(hex(e.last_uuid), 21)) AS last_notification_uuid,
+  e.last_type AS last_notification_type, e.last_subtype, e.last_signed_date_ms, e.anomaly
+FROM clock CROSS JOIN entitlement e
+  CROSS JOIN span s ON s.entitlement_id = e.id AND s.from_ms = (
+    SELECT max(n.from_ms) FROM entitlement_span n
+    WHERE n.entitlement_id = e.id AND n.from_ms <= clock.now)
+  JOIN app a ON a.id = e.app_id
+  JOIN product p ON p.id = s.product
+  LEFT JOIN duration d ON d.product_id = e.lasting_product_id
+  JOIN row_status t ON t.id =
+    iif(s.status = 0 AND e.lasting_from_ms + d.milliseconds <= clock.now, 3, s.status)
+  LEFT JOIN offer o ON o.id = s.offer;
+
+-- A span that a configured duration ends within is two: before that end, and after it.
+CREATE VIEW entitlement_span_v1 AS
+SELECT a.environment, a.bundle_id, e.original_transaction_id,
+  nullif(s.from_ms, -9223372036854775808) AS from_ms,
+  CASE WHEN s.status = 0 AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
+      d.milliseconds IS NOT NULL)
+    THEN e.lasting_from_ms + d.milliseconds ELSE s.to_ms END AS to_ms,
+  t.name AS status, t.gives_access, CAST(s.transaction_id AS TEXT) AS transaction_id, p.product_id,
+  coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms, s.gap
+FROM entitlement e
+  JOIN span s ON s.entitlement_id = e.id
+  JOIN app a ON a.id = e.app_id
+  JOIN product p ON p.id = s.product
+  JOIN row_status t ON t.id = s.status
+  LEFT JOIN duration d ON d.product_id = e.lasting_product_id
+WHERE s.status <> 0 OR d.milliseconds IS NULL OR s.from_ms < e.lasting_from_ms + d.milliseconds
+UNION ALL
+SELECT a.environment, a.bundle_id, e.original_transaction_id,
+  nullif(max(s.from_ms, e.lasting_from_ms + d.milliseconds), -9223372036854775808), s.to_ms,
+  t.name, t.gives_access, CAST(s.transaction_id AS TEXT), p.product_id,
+  e.lasting_from_ms + d.milliseconds, s.gap
+FROM entitlement e
+  JOIN duration d ON d.product_id = e.lasting_product_id
+  JOIN span s ON s.entitlement_id = e.id AND s.status = 0
+    AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds, 1)
+  JOIN app a ON a.id = e.app_id
+  JOIN product p ON p.id = s.product
+  JOIN row_status t ON t.id = 3;
 COMMIT;

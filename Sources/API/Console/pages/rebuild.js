@@ -42,10 +42,10 @@ function comparison(found, isApplied) {
         : `, through event ${count(found.through_seq)} of the journal`, "."),
     note(tone === "red" ? "red" : tone, verdict),
     h("dl", { class: "tiles" },
-      tile("Equal", found.equal, found.equal_but_registers
-        ? `${count(found.equal_but_registers)} with other registers` : "subscriptions"),
-      tile("Changed", found.changed, `${count(found.added)} added, ${count(found.gone)} gone`,
-        true),
+      tile("Equal", found.equal, "subscriptions"),
+      tile("Changed", found.changed, `${count(found.changed_now)} now, ${
+        count(found.changed_past)} in the past, ${count(found.changed_later)} later; ${
+        count(found.added)} added, ${count(found.gone)} gone`, true),
       tile(isApplied ? "Lost access" : "Lose access", found.lose_access, "subscriptions", true),
       tile(isApplied ? "Gained access" : "Gain access", gain, "subscriptions", true)),
     h("div", { class: "split" },
@@ -91,7 +91,9 @@ const samples = (list) => card("Samples", h("span", { class: "soft small" }, "of
     tag(item.access === "lost" ? "red" : item.access === "gained" ? "green" : "gray",
       item.access === "same" ? "same access" : `access ${item.access}`),
     h("span", {}, side(item.before), " → ", side(item.after)),
-    h("span", { class: "soft small end" }, item.fields.join(", "))))));
+    h("span", { class: "soft small end" }, item.change === "changed" ? [...item.fields,
+      ...(item.past_fields ?? []).map((name) => `past ${name}`),
+      ...(item.later_fields ?? []).map((name) => `later ${name}`)].join(", ") : item.change)))));
 
 const side = (row) => (row ? [rowStatus(row)[0], row.expires_at
   ? [" until ", time(row.expires_at, (ms) => minute(ms).slice(0, 10))] : null] : "no row");

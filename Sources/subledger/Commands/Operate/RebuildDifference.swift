@@ -24,12 +24,12 @@ enum RebuildDifference {
     let summary = try mapError(
       RebuildCommand.building,
       try ProjectionDiff.run(
-        folder, plan, at: at,
-        durations: configuration.nonRenewingDurations,
-        progress: observer.shouldContinue
+        folder, plan, at: at, progress: observer.shouldContinue
       ) { (difference) throws(LedgerError) in
         try output?.write(csv: difference.csv, json: difference.json)
-        let sameKind = shown.filter { $0.access == difference.access }
+        let sameKind = shown.filter {
+          $0.access == difference.access && $0.when == difference.when
+        }
         if sameKind.count < samples { shown.append(difference) }
       })
     guard let summary else { throw RebuildObserver.stopped }
@@ -67,16 +67,22 @@ enum RebuildDifference {
       "\(CountText.of(summary.equal, "rows")) equal, \(summary.changed) changed, "
         + "\(summary.added) added, \(summary.gone) gone"
     ]
-    if summary.equalButRegisters > 0 {
-      lines.append("\(summary.equalButRegisters) of the equal rows have other registers")
+    if summary.changed > 0 {
+      lines.append(
+        "of the changed rows \(summary.changedNow) differ now, \(summary.changedPast) in the past "
+          + "alone, \(summary.changedLater) later alone")
     }
     lines.append(
       "at \(Timestamp.text(at)) \(summary.losing) lose access, \(summary.gaining) gain it")
     lines += groups("lose", summary.lost, shown.filter { $0.access == .lost })
     lines += groups("gain", summary.gained, shown.filter { $0.access == .gained })
-    let others = shown.filter { $0.access == .same }
-    if !others.isEmpty { lines.append("same access, changed row:") }
-    lines += others.map(sample)
+    for (when, words) in [
+      (RowDifference.When.now, "same access, changed now:"), (.past, "changed in the past:"),
+      (.later, "changed later:"),
+    ] {
+      let others = shown.filter { $0.access == .same && $0.when == when }
+      lines += (others.isEmpty ? [] : [words]) + others.map(sample)
+    }
     return lines.joined(separator: "\n")
   }
 
@@ -95,9 +101,11 @@ enum RebuildDifference {
 
   private static func sample(_ difference: RowDifference) -> String {
     let fields =
-      difference.fields.isEmpty ? "" : "  (\(difference.fields.joined(separator: ", ")))"
+      difference.fields + difference.pastFields.map { "past \($0)" }
+      + difference.laterFields.map { "later \($0)" }
+    let names = difference.kind == .changed ? "  (\(fields.joined(separator: ", ")))" : ""
     let id = VisibleText.of(difference.key.originalTransactionId)
     return "  \(id)  \(difference.key.environment)  "
-      + "\(difference.kind.rawValue)  \(difference.reason)\(fields)"
+      + "\(difference.kind.rawValue)  \(difference.reason)\(names)"
   }
 }
