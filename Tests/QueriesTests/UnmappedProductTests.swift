@@ -1,6 +1,8 @@
 import AppStore
-import Entitlements
+import Platform
 import Testing
+
+@testable import Entitlements
 
 /// Products that were sold and give no entitlement by name.
 @Suite struct UnmappedProductTests {
@@ -38,5 +40,53 @@ import Testing
       product("pro.monthly", of: "com.two"),
     ]
     #expect(unmapped(sold) == ["com.one gold → –", "com.two lifetime → –"])
+  }
+
+  /// A mapping of this many products, each of which gives the same entitlement.
+  private func catalog(_ count: Int, id: (Int) -> String) -> EntitlementCatalog {
+    var catalog = EntitlementCatalog()
+    catalog.add("pro", NamedEntitlement(products: (0..<count).map(id)), for: nil)
+    return catalog
+  }
+
+  @Test func `thousands of products that are mapped to nothing are counted in a moment`() {
+    let catalog = catalog(1_000) { "mapped.\($0)" }
+    let mapped = (0..<1_000).map { product("mapped.\($0)", group: "\($0 % 100)") }
+    let others = (0..<4_000).map { product("other.\($0)", group: "\($0 % 200)") }
+    let start = Clock.monotonicNanoseconds()
+    #expect(catalog.unmappedCount(mapped + others) == 4_000)
+    let found = catalog.unmapped(mapped + others)
+    #expect(found.count == 4_000 && found.count { $0.suggestion != nil } == 2_000)
+    // Every pair of them would take minutes.
+    #expect(Clock.monotonicNanoseconds() - start < 10_000_000_000)
+    #expect(catalog.unmappedCount(mapped) == 0)
+  }
+
+  @Test func `the count is that of the list, in every app and environment`() {
+    var catalog = catalog(2) { "pro.\($0)*" }
+    catalog.add("own", NamedEntitlement(products: ["gold"]), for: "com.two")
+    let ids = ["pro.1.monthly", "pro.2.monthly", "gold", "silver"]
+    let sold = ids.flatMap { id in
+      ["com.one", "com.two"].flatMap { app in
+        [Environment.sandbox, .production].map { product(id, of: app, environment: $0) }
+      }
+    }
+    let found = catalog.unmapped(sold).map { "\($0.product.bundleId) \($0.product.productId)" }
+    #expect(
+      found == [
+        "com.one gold", "com.one pro.2.monthly", "com.one silver", "com.two pro.2.monthly",
+        "com.two silver",
+      ])
+    #expect(catalog.unmappedCount(sold) == found.count)
+  }
+
+  @Test func `spellings are compared for the first products, and groups for all`() {
+    let catalog = catalog(1_000) { "product.\($0).monthly" }
+    let bought = product("product.0.monthly", group: "1")
+    let wrong = (0..<500).map { product("prodct.\($0 + 1).monthly", group: "1") }
+    let found = catalog.unmapped([bought] + wrong)
+    #expect(found.count == 500 && found.allSatisfy { $0.suggestion != nil })
+    let misspelt = found.count { $0.misspelt != nil }
+    #expect((1..<500).contains(misspelt), "\(misspelt)")
   }
 }

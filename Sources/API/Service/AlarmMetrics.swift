@@ -48,7 +48,7 @@ extension LedgerService {
       "subledger_unmapped_products", .gauge,
       "Products that were sold and are mapped to none of the configured entitlements, as of the "
         + "last count; 0 if none is configured.",
-      catalog.isEmpty ? 0 : Int64(catalog.unmapped(rows.sold).count))
+      catalog.isEmpty ? 0 : Int64(catalog.unmappedCount(rows.sold)))
   }
 
   private func writeReadiness(_ page: inout PrometheusText) {

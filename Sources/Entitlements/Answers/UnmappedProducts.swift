@@ -33,46 +33,96 @@ extension EntitlementCatalog {
     public let misspelt: String?
   }
 
+  /// Spellings that one call compares at most: each takes tens of microseconds. What a mapping
+  /// misses by mistake are a few products.
+  static let maximumComparisons = 2_000
+
+  /// How many products `unmapped` finds.
+  public func unmappedCount(_ sold: some Sequence<SoldProduct>) -> Int {
+    soldApps(sold).reduce(0) { $0 + $1.unmapped.count }
+  }
+
   /// The products that give no entitlement by name, consumables left out, each once for an app, in
   /// the order of bundle id and product id.
   ///
   /// What is spelt nearly as a product that nobody bought is probably meant by it. Else one of the
   /// same subscription group as a product that gives an entitlement probably gives the
-  /// same; else one whose id begins with the same word.
+  /// same; else one whose id begins with the same word. Spellings are compared until
+  /// `maximumComparisons` were.
   public func unmapped(_ sold: some Sequence<SoldProduct>) -> [Unmapped] {
-    let sold = sold.filter { $0.type != ProductType.consumable }
-    var found: [[String]: Unmapped] = [:]
-    for product in sold where names(of: product).isEmpty {
-      let others = sold.filter { $0.bundleId == product.bundleId && !names(of: $0).isEmpty }
-      let group = others.filter {
-        product.subscriptionGroupId != nil
-          && $0.subscriptionGroupId == product.subscriptionGroupId
-      }
-      let likely = group.isEmpty ? others.filter { $0.stem == product.stem } : group
-      let misspelt = misspelt(product, sold)
-      found[[product.bundleId, product.productId]] = Unmapped(
-        product: product, suggestion: misspelt?.name ?? likely.flatMap(names).min(),
-        misspelt: misspelt?.product)
-    }
-    return found.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
+    var comparisons = Self.maximumComparisons
+    return soldApps(sold).flatMap { $0.described(&comparisons) }
   }
 
-  /// The product of the mapping that is probably meant to be another one, with its entitlement.
-  private func misspelt(
-    _ product: SoldProduct, _ sold: [SoldProduct]
-  ) -> (name: String, product: String)? {
-    let bought = Set(sold.lazy.filter { $0.bundleId == product.bundleId }.map(\.productId))
-    for (name, entitlement) in mapping(of: product.bundleId).sorted(by: { $0.key < $1.key }) {
-      let unknown = entitlement.products.filter { $0.last != "*" && !bought.contains($0) }
-      if let nearest = Spelling.nearest(to: product.productId, among: unknown) {
-        return (name, nearest)
+  private func soldApps(_ sold: some Sequence<SoldProduct>) -> [SoldApp] {
+    Dictionary(grouping: sold.filter { $0.type != ProductType.consumable }, by: \.bundleId)
+      .sorted { $0.key < $1.key }.map { SoldApp($1, mapping(of: $0)) }
+  }
+}
+
+/// The products of one app that were sold. What each gives is looked up once.
+private struct SoldApp {
+  private let mapping: EntitlementCatalog.Mapping
+  private let bought: Set<String>
+  /// The first name that a product of a subscription group gives, and one whose id begins with a
+  /// word.
+  private var ofGroup: [String: String] = [:]
+  private var ofStem: [Substring: String] = [:]
+  /// By product id.
+  private(set) var unmapped: [String: SoldProduct] = [:]
+
+  init(_ sold: [SoldProduct], _ mapping: EntitlementCatalog.Mapping) {
+    (self.mapping, bought) = (mapping, Set(sold.map(\.productId)))
+    let names = GivenNames(mapping)
+    for product in sold {
+      guard let name = names.first(of: product.productId) else {
+        unmapped[product.productId] = product
+        continue
       }
+      ofStem[product.stem] = min(name, ofStem[product.stem] ?? name)
+      guard let group = product.subscriptionGroupId else { continue }
+      ofGroup[group] = min(name, ofGroup[group] ?? name)
     }
-    return nil
   }
 
-  private func names(of product: SoldProduct) -> [String] {
-    mapping(of: product.bundleId).names(givenBy: product.productId)
+  func described(_ comparisons: inout Int) -> [EntitlementCatalog.Unmapped] {
+    let unknown = mapping.sorted { $0.key < $1.key }.map { name, entitlement in
+      (name, products: entitlement.products.filter { $0.last != "*" && !bought.contains($0) })
+    }
+    return unmapped.sorted { $0.key < $1.key }.map { id, product in
+      var misspelt: (name: String, product: String)?
+      for (name, products) in unknown where misspelt == nil && products.count <= comparisons {
+        comparisons -= products.count
+        misspelt = Spelling.nearest(to: id, among: products).map { (name, $0) }
+      }
+      let likely = product.subscriptionGroupId.flatMap { ofGroup[$0] } ?? ofStem[product.stem]
+      return .init(
+        product: product, suggestion: misspelt?.name ?? likely, misspelt: misspelt?.product)
+    }
+  }
+}
+
+/// The first name, by its bytes, that each product gives by a mapping.
+private struct GivenNames {
+  private var names: [ExactText: String] = [:]
+  private var patterns: [(start: Substring.UTF8View, name: String)] = []
+
+  init(_ mapping: EntitlementCatalog.Mapping) {
+    for (name, entitlement) in mapping.sorted(by: { ByteSearch.precedes($0.key, $1.key) }) {
+      for product in entitlement.products {
+        if product.utf8.last == UInt8(ascii: "*") {
+          patterns.append((product.dropLast().utf8, name))
+        } else if names[ExactText(product)] == nil {
+          names[ExactText(product)] = name
+        }
+      }
+    }
+  }
+
+  func first(of productId: String) -> String? {
+    let pattern = patterns.first { productId.utf8.starts(with: $0.start) }
+    return [names[ExactText(productId)], pattern?.name].compactMap(\.self)
+      .min(by: ByteSearch.precedes)
   }
 }
 
