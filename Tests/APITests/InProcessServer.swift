@@ -41,6 +41,7 @@ final class InProcessServer: Sendable {
     ) { _ in }
     service = LedgerService(
       ledger, configuration, version: "test", readMilliseconds: readMilliseconds)
+    try service.startReading()
     var settings = ServerConfiguration(listen: "127.0.0.1:0")
     settings.reactors = reactors
     server = try HTTPServer.start(settings) { [service] in try LedgerHandler(service) }

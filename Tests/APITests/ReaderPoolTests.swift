@@ -26,6 +26,7 @@ import Testing
     init(milliseconds: Int64 = 60_000) throws {
       testLedger = try TestLedger()
       pool = ReaderPool(testLedger.ledger, try Configuration(), milliseconds: milliseconds)
+      try pool.start()
     }
 
     /// Queues a read that never ends by itself, which adds why it ended to what was performed.

@@ -1,5 +1,6 @@
-import Platform
 import Testing
+
+@testable import Platform
 
 /// An event that one thread waits for.
 @Suite struct WakeupEventTests {
@@ -35,8 +36,23 @@ import Testing
     #expect(try !isPending(event))
   }
 
-  @Test func `a signal ends the wait of another thread`() throws {
-    let (event, answer) = (WakeupEvent(), WakeupEvent())
+  @Test func `without a descriptor a signal is pending until a wait or clear`() {
+    let event = WakeupEvent(descriptor: -1)
+    event.signal()
+    event.signal()
+    event.wait()
+    event.wait(milliseconds: 1)
+    event.signal()
+    event.clear()
+    event.wait(milliseconds: 0)
+  }
+
+  @Test(arguments: [false, true])
+  func `a signal ends the wait of another thread`(hasDescriptors: Bool) throws {
+    let (event, answer) =
+      hasDescriptors
+      ? (WakeupEvent(), WakeupEvent())
+      : (WakeupEvent(descriptor: -1), WakeupEvent(descriptor: -1))
     let thread = try Thread.start("waits") {
       event.wait()
       answer.signal()
@@ -44,6 +60,7 @@ import Testing
     event.signal()
     answer.wait()
     thread.join()
+    guard hasDescriptors else { return }
     #expect(try !isPending(event) && !isPending(answer))
   }
 }

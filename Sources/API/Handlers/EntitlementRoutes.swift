@@ -83,7 +83,7 @@ extension LedgerService {
         let app = try reader.journal.app(of: read.minSeq)
         if token.covers(environment: app?.environment, bundleId: app?.bundleId) { return answer() }
         // As for an event that is still to come: how many others have must not show.
-        return never(before: deadline, through: sender)
+        return never(token, before: deadline, through: sender)
       }
     }
     if isWaiting(for: read, until: deadline, checked, through: sender) { return nil }
@@ -95,8 +95,10 @@ extension LedgerService {
   /// Refuses a read when the longest wait is over.
   ///
   /// - Returns: the refusal if too many wait.
-  private func never(before deadline: Deadline, through sender: ResponseSender) -> HTTPResponse? {
-    let isWaiting = barrier.wait(forSeq: .max, until: deadline) { [self] _ in
+  private func never(
+    _ token: Configuration.ReadToken, before deadline: Deadline, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    let isWaiting = barrier.wait(forSeq: .max, of: token.name, until: deadline) { [self] _ in
       sender.send(finished(Self.behind))
     }
     return isWaiting ? nil : Self.behind
@@ -119,15 +121,17 @@ extension LedgerService {
         isReached ? answer() : finished(Self.behind)
       if let refusal { sender.send(refusal) }
     }
-    let barrier = barrier
+    let (barrier, owner) = (barrier, read.owner)
     let waitForSeq = { @Sendable (isFresh: Bool) in
-      if !isFresh || !barrier.wait(forSeq: seq, until: deadline, proceed) { proceed(false) }
+      let isWaiting =
+        isFresh && barrier.wait(forSeq: seq, of: owner, until: deadline, proceed)
+      if !isWaiting { proceed(false) }
     }
     guard isFresh else {
       waitForSeq(true)
       return true
     }
-    if !barrier.waitUntilFresh(seq > 0 ? waitForSeq : proceed) { proceed(false) }
+    if !barrier.waitUntilFresh(of: owner, seq > 0 ? waitForSeq : proceed) { proceed(false) }
     return true
   }
 

@@ -49,6 +49,11 @@ final class FeedService: Sendable {
     ledger.onCommit { [thread] in thread.wake() }
   }
 
+  /// Starts the thread.
+  ///
+  /// - Throws: `LedgerError` when the kernel refuses it.
+  func start() throws(LedgerError) { try thread.start { [self] in run() } }
+
   /// Answers a request through `sender`.
   ///
   /// - Parameters:
@@ -73,13 +78,12 @@ final class FeedService: Sendable {
     return true
   }
 
-  /// Counts a request that waits, and starts the thread for the first.
+  /// Counts a request that waits.
   private func enter(_ owner: String) -> Bool {
     state.withLock { state in
       let own = state.counts[owner, default: 0]
       guard !thread.isStopping, own < Self.share,
-        state.counts.values.reduce(0, +) < Self.capacity,
-        (try? thread.start { self.run() }) != nil
+        state.counts.values.reduce(0, +) < Self.capacity
       else { return false }
       state.counts[owner] = own + 1
       return true

@@ -30,6 +30,9 @@ struct LedgerRead: Sendable {
     self.token = token
   }
 
+  /// The name of the token that it is for.
+  var owner: String { token.name }
+
   /// The event that the rows must have; 0 if none was asked for.
   var minSeq: Int64 {
     switch asked {

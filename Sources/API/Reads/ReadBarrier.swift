@@ -9,18 +9,23 @@ import Synchronization
 final class ReadBarrier: Sendable {
   /// The longest wait, milliseconds; after it the answer is 503.
   private static let milliseconds: Int64 = 2_000
-  /// Reads that may wait.
-  private static let capacity = 1_000
+  /// Reads that may wait, in all and of one token.
+  private static let (capacity, share) = (1_000, 250)
 
   /// A read that waits. Its closure is called once, with false if the wait was too long.
   private final class Waiter: Sendable {
     /// The event that it waits for; nil if it waits for something else.
     let seq: Int64?
+    /// The name of the token that it is for.
+    let owner: String
     let deadline: Deadline
     private let proceed: Mutex<(@Sendable (Bool) -> Void)?>
 
-    init(_ seq: Int64?, _ deadline: Deadline, _ proceed: @escaping @Sendable (Bool) -> Void) {
-      (self.seq, self.deadline) = (seq, deadline)
+    init(
+      _ seq: Int64?, of owner: String, _ deadline: Deadline,
+      _ proceed: @escaping @Sendable (Bool) -> Void
+    ) {
+      (self.seq, self.owner, self.deadline) = (seq, owner, deadline)
       self.proceed = Mutex(proceed)
     }
 
@@ -38,23 +43,32 @@ final class ReadBarrier: Sendable {
     ledger.onCommit { [thread] in thread.wake() }
   }
 
+  /// Starts the thread.
+  ///
+  /// - Throws: `LedgerError` when the kernel refuses it.
+  func start() throws(LedgerError) { try thread.start { [self] in run() } }
+
   /// The end of the longest wait of a read that comes now.
   static var deadline: Deadline { Deadline(milliseconds: milliseconds) }
 
   /// Calls a closure once the rows have the event at `seq`.
   ///
+  /// - Parameter owner: the name of the token that waits.
   /// - Returns: false if too many wait.
   func wait(
-    forSeq seq: Int64, until deadline: Deadline, _ proceed: @escaping @Sendable (Bool) -> Void
+    forSeq seq: Int64, of owner: String, until deadline: Deadline,
+    _ proceed: @escaping @Sendable (Bool) -> Void
   ) -> Bool {
-    add(Waiter(seq, deadline, proceed))
+    add(Waiter(seq, of: owner, deadline, proceed))
   }
 
   /// Calls a closure once the rows have all that the shared journal has now.
   ///
   /// - Returns: false if too many wait.
-  func waitUntilFresh(_ proceed: @escaping @Sendable (Bool) -> Void) -> Bool {
-    let waiter = Waiter(nil, Self.deadline, proceed)
+  func waitUntilFresh(
+    of owner: String, _ proceed: @escaping @Sendable (Bool) -> Void
+  ) -> Bool {
+    let waiter = Waiter(nil, of: owner, Self.deadline, proceed)
     guard add(waiter) else { return false }
     ledger.refresh { waiter.finish($0) }
     return true
@@ -63,7 +77,7 @@ final class ReadBarrier: Sendable {
   private func add(_ waiter: Waiter) -> Bool {
     let isAdded = waiters.withLock { waiters in
       guard !thread.isStopping, waiters.count < Self.capacity,
-        (try? thread.start { self.run() }) != nil
+        waiters.count(where: { $0.owner == waiter.owner && !$0.isOver }) < Self.share
       else { return false }
       waiters.append(waiter)
       return true

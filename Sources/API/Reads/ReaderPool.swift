@@ -23,7 +23,7 @@ final class ReaderPool: Sendable {
   private struct Lane {
     var waiting = FairQueue<Read>(
       share: ReaderPool.share, byteShare: ReaderPool.byteShare, shares: ReaderPool.shares)
-    /// Threads that wait for a read.
+    /// What wakes threads that wait for a read.
     var idle: [WakeupEvent] = []
     var threads: [Thread] = []
 
@@ -80,7 +80,6 @@ final class ReaderPool: Sendable {
   ) -> Bool {
     let (isQueued, idle) = state.withLock { state -> (Bool, WakeupEvent?) in
       guard !state.isStopped else { return (false, nil) }
-      startThread(for: length, &state)
       let isQueued = state.lanes[length.rawValue].waiting.enqueue(
         read, of: owner, bytes: size, isForced: isForced)
       return (isQueued, isQueued ? state.lanes[length.rawValue].idle.popLast() : nil)
@@ -89,21 +88,26 @@ final class ReaderPool: Sendable {
     return isQueued
   }
 
-  /// Threads are started when they are first needed: two of each kind, one may wait for the disk.
-  private func startThread(for length: Length, _ state: inout State) {
-    let lane = state.lanes[length.rawValue]
-    guard lane.idle.isEmpty, lane.threads.count < Self.threads else { return }
-    let started = try? Thread.start("reads-\(length)") { [self] in
-      (length == .short ? Niceness.reactor : .longRead).apply()
-      run(length)
+  /// Starts the threads, with the descriptors that they wait by: connections may leave none later.
+  ///
+  /// - Throws: `LedgerError` when the kernel refuses a thread.
+  func start() throws(LedgerError) {
+    for length in Length.allCases {
+      for _ in 0..<Self.threads {
+        let wakeup = WakeupEvent()
+        let thread = try Thread.start("reads-\(length)") { [self] in
+          (length == .short ? Niceness.reactor : .longRead).apply()
+          run(length, wakeup)
+        }
+        state.withLock { $0.lanes[length.rawValue].threads.append(thread) }
+      }
     }
-    if let started { state.lanes[length.rawValue].threads.append(started) }
   }
 
+  /// Of each kind: one may wait for the disk.
   static let threads = 2
 
-  private func run(_ length: Length) {
-    let wakeup = WakeupEvent()
+  private func run(_ length: Length, _ wakeup: WakeupEvent) {
     let limit = WorkLimit(until: stopping)
     var opened: (reader: LedgerReader, generation: Int)?
     while let (reads, generation) = next(length, wakeup) {

@@ -50,6 +50,16 @@ public final class LedgerService: Sendable {
     openAPI = .json(OpenAPI.document(version: version))
   }
 
+  /// Starts the threads that read journal and projection for requests. Call `stop` also if it
+  /// throws.
+  ///
+  /// - Throws: `LedgerError` when the kernel refuses a thread.
+  public func startReading() throws(LedgerError) {
+    try readers.start()
+    try feed.start()
+    try barrier.start()
+  }
+
   /// Starts the thread that samples files and disk.
   ///
   /// - Parameter heartbeat: called about once a second while the writer makes progress.

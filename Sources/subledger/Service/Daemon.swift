@@ -48,6 +48,7 @@ struct Daemon {
     do throws(LedgerError) {
       let anchors = try AnchorService.start(ledger, configuration.anchors)
       anchoring = anchors
+      try service.startReading()
       try service.startSampling { manager.alive() }
       try startMapping(service)
       let listening = try listen(settings, service)

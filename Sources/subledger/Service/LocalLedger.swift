@@ -36,6 +36,7 @@ final class LocalLedger {
       onFailure: { _ in })
     let service = LedgerService(ledger, configuration, version: Subledger.version)
     do throws(LedgerError) {
+      try service.startReading()
       own = (service, try LedgerHandler(service))
     } catch {
       service.stop()

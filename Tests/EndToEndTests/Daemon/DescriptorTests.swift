@@ -48,6 +48,32 @@ import Testing
     #expect(try command.finish().code == 0)
   }
 
+  /// Lets a daemon open no file whose number would be this or greater.
+  private func limit(_ daemon: RunningDaemon, to number: Int) throws {
+    let command = try RunningCommand(
+      ["--pid", "\(daemon.command.id)", "--nofile=\(number):"],
+      in: FileManager.default.temporaryDirectory, program: URL(filePath: "/usr/bin/prlimit"))
+    #expect(try command.finish().code == 0)
+  }
+
+  @Test func `a daemon without a descriptor left answers, and goes on when there are some`() throws
+  {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let client = daemon.client()
+    #expect(client.get("/readyz", token: nil)?.status == 200)
+    // Before any read was asked for: what it waits by is there.
+    try limit(daemon, to: 3)
+    for path in ["/v1/entitlements/7001", "/v1/entitlements", "/v1/events?wait=1", "/metrics"] {
+      let status = client.get(path)?.status
+      #expect([200, 404, 503].contains(status), "\(path)")
+    }
+    try limit(daemon, to: 1_024)
+    #expect(client.post(try installation.sign(Sample.notification(1, otid: "7001")))?.status == 200)
+    #expect(client.get("/v1/entitlements/7001")?.status == 200)
+    #expect(try daemon.stop().code == 0)
+  }
+
   @Test func `while connections use up the limit, reads and commands have descriptors`() throws {
     let installation = try Installation()
     let limit = reserve + 40
