@@ -44,6 +44,14 @@ import Testing
     }
   }
 
+  @Test func `a receipt much longer than a column of 64 KiB is not looked at`() {
+    for (length, isLookedAt) in [(64 << 10, true), (81 << 10, false)] {
+      let der = [0x30, 0x83, 0x10, 0x00, 0x00] + [UInt8](repeating: 0, count: length / 4 * 3)
+      let text = String(decoding: Base64.encode(der).prefix(length), as: UTF8.self)
+      #expect((finding(#"{"receipt":"\#(text)"}"#, .receipt) != nil) == isLookedAt)
+    }
+  }
+
   @Test func `a JWS is told by its payload and by its key`() {
     let kinds: [(String, ClaimedJWS.Kind)] = [
       (#"{"notificationType":"TEST"}"#, .notification), (#"{"transactionId":"1"}"#, .transaction),

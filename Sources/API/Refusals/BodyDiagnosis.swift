@@ -8,7 +8,7 @@ import StrictJSON
 /// none that is much longer than Apple's: to refuse a body must not cost more than three genuine
 /// ones (`make bench`). It parses within the limits of what is not proven.
 struct BodyDiagnosis {
-  /// Apple's notifications have at most about 20 KB. A receipt may be longer.
+  /// Apple's notifications have at most about 20 KB.
   private static let maximumBytes = 64 << 10
 
   let wanted: Problem.Subject
@@ -17,7 +17,8 @@ struct BodyDiagnosis {
 
   /// Nil if its form tells no more than the code of the refusal, or was not looked at.
   func finding(_ body: [UInt8]) -> BodyFinding? {
-    guard wanted == .receipt || body.count <= Self.maximumBytes else { return nil }
+    let maximum = wanted == .receipt ? SubmittedReceipt.explainedBytes : Self.maximumBytes
+    guard body.count <= maximum else { return nil }
     let text = ByteSearch.trimmed(body[...])
     if text.isEmpty { return .empty }
     do throws(JSONError) {

@@ -25,6 +25,11 @@ public struct SubmittedReceipt: Sendable {
   /// The longest line or body with a receipt, in bytes: base64 takes a third more.
   public static let maximumBytes = 3 << 20
 
+  /// Bytes of a text, or of a body, up to which a refusal says all that is wrong with it: more than
+  /// a column of 64 KiB keeps of a receipt. Of more the first bytes tell, because looking at it all
+  /// would cost many times what a genuine notification does.
+  public static let explainedBytes = 80 << 10
+
   /// The parts, for the writer.
   ///
   /// - Parameters:
@@ -54,18 +59,30 @@ extension Receiver {
     submittedReceipt root: JSONElement, at now: Int64
   ) throws(Refusal) -> SubmittedReceipt {
     let unknown = root.members.contains { !SubmittedReceipt.members.contains($0.0) }
-    guard root.kind == .object, !unknown,
-      let text = root[SubmittedReceipt.receiptMember]?.string
+    guard root.kind == .object, !unknown, let text = root[SubmittedReceipt.receiptMember],
+      text.kind == .string
     else { throw .malformed("envelope") }
     let expected = root["environment"].map { $0.string.map(Environment.init(rawValue:)) }
     guard let environment = expected ?? .production, Environment.all.contains(environment) else {
       throw .malformed("environment")
     }
-    let bytes = ArraySlice(text.utf8)
+    // Only a text with escapes is copied.
+    let bytes = text.plainBytes ?? ArraySlice((text.string ?? "").utf8)
+    try requireReceipt(bytes)
     guard let der = Base64.decode(bytes) ?? Base64.decode(ByteSearch.packed(bytes)[...]) else {
       throw .malformed("receipt_base64")
     }
     return try receive(receipt: der, in: environment, arriving: .submitted, at: now)
+  }
+
+  /// - Throws: `Refusal.malformed` for a long text that does not begin as a receipt.
+  private func requireReceipt(_ text: ArraySlice<UInt8>) throws(Refusal) {
+    guard text.count > SubmittedReceipt.explainedBytes else { return }
+    let start = ByteSearch.packed(text.prefix(64)).prefix(SignedMessage.startBytes / 3 * 4)
+    guard let bytes = Base64.decode(start) else { throw .malformed("receipt_base64") }
+    guard !SignedMessage.isLikely(bytes) else { return }
+    let longest = SignedMessage.maximumBytes / 3 * 4
+    throw .malformed(text.count > longest ? "receipt_too_long" : "receipt_der")
   }
 
   /// Receives a receipt.

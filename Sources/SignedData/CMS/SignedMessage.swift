@@ -30,6 +30,19 @@ public struct SignedMessage: Sendable {
     (content, certificates, signer) = parts
   }
 
+  /// The bytes from the beginning by which `isLikely` tells.
+  public static let startBytes = 18
+
+  /// Whether what begins so may be a message of this form: a SEQUENCE, which is no longer than
+  /// 2^32 bytes, with the object identifier of SignedData.
+  public static func isLikely(_ start: some Collection<UInt8>) -> Bool {
+    let identifier =
+      [DERReader.Tag.identifier, UInt8(ObjectIdentifiers.signedData.count)]
+      + ObjectIdentifiers.signedData
+    return start.first == DERReader.Tag.sequence
+      && (2...6).contains { start.dropFirst($0).starts(with: identifier) }
+  }
+
   private typealias Parts = (
     content: ArraySlice<UInt8>, certificates: [ArraySlice<UInt8>], signer: SignerInfo
   )

@@ -106,6 +106,25 @@ import Testing
     #expect(try served.installation.events().count == 2)
   }
 
+  @Test func `a long text is refused at its first bytes unless it begins as a receipt`() throws {
+    let served = try SubmittingDaemon("/v1/receipts")
+    let receipt = Base64.encode(try served.installation.receipt(Self.content(Self.two)))
+    func body(_ start: [UInt8], _ count: Int, _ end: String) -> [UInt8] {
+      let text = start + [UInt8](repeating: UInt8(ascii: "A"), count: count) + Array(end.utf8)
+      return Array(#"{"receipt":""#.utf8) + text + Array(#""}"#.utf8)
+    }
+    let (kilobyte, escaped) = (1 << 10, Array(receipt.prefix(8)) + [0x5C, 0x6E])
+    // A short one is looked at as a whole: the percent sign is no base64.
+    try served.refuses(body([], 60 * kilobyte, "%"), 400, "receipt_base64")
+    try served.refuses(body([], 90 * kilobyte, "%"), 400, "receipt_der")
+    try served.refuses(body([0x25], 90 * kilobyte, ""), 400, "receipt_base64")
+    try served.refuses(body([], 2_900 * kilobyte, "%"), 400, "receipt_too_long")
+    for start in [receipt.prefix(64), escaped + receipt[8..<64], receipt.prefix(64) + [0x20]] {
+      try served.refuses(body(Array(start), 90 * kilobyte, "%"), 400, "receipt_base64")
+    }
+    try served.isEmpty()
+  }
+
   @Test func `a genuine receipt that is not admitted waits in quarantine`() throws {
     let served = try SubmittingDaemon("/v1/receipts")
     let strange = Self.content(Self.two, type: "ProductionOther")
