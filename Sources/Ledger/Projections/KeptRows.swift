@@ -70,9 +70,9 @@ package final class KeptRows: Sendable {
   /// Each with a lock of its own, which is held for a few comparisons alone, so that readers rarely
   /// meet.
   private let parts = (0..<64).map { _ in Part() }
-  private static let setsInPart = 1 << 9
-  /// Rows and spans of an entry at most, so that all together take some tens of megabytes: a row of
-  /// two spans takes about a kilobyte.
+  private static let setsInPart = 1 << 7
+  /// Rows and spans of an entry at most, so that all together take about twenty megabytes: a row
+  /// of two spans takes about a kilobyte, and there are 16,384 entries.
   private static let maximumSpans = 8
 
   package init() {}

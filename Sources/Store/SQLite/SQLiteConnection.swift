@@ -139,7 +139,7 @@ package final class SQLiteConnection {
     if !mode.isWriting { try execute("PRAGMA query_only=ON") }
     // What is deleted may be personal (sqlite.org/pragma.html#pragma_secure_delete).
     if mode == .write { try execute("PRAGMA secure_delete=ON") }
-    try execute("PRAGMA cache_size=-\(mode.isWriting ? 32_000 : 16_000)")
+    try execute("PRAGMA cache_size=-\(mode.isWriting ? Self.writersCache : Self.readersCache)")
     if mode == .write {
       sqlite3_wal_hook(
         handle,
@@ -150,7 +150,12 @@ package final class SQLiteConnection {
     }
   }
 
-  /// Holds half a megabyte of pages instead of sixteen.
+  /// Kilobytes of pages that a connection holds at most. The writer has two that write, and the
+  /// daemon some twenty that read: together they stay within its 120 MB. What is not held is read
+  /// from the system's memory.
+  private static let (writersCache, readersCache) = (24_000, 2_000)
+
+  /// Holds half a megabyte of pages instead of two.
   ///
   /// - Throws: what SQLite reports.
   func limitCache() throws(LedgerError) { try execute("PRAGMA cache_size=-500") }
