@@ -8,11 +8,15 @@ public final class PostgresConnection {
   /// nil once it is closed.
   private var handle: OpaquePointer?
   private let noticeList: NoticeList
+  /// Ends every wait.
+  private let cancellation: Cancellation?
 
   /// Takes the handle over, whose notices the list receives.
-  private init(_ handle: OpaquePointer, _ noticeList: NoticeList) {
+  private init(
+    _ handle: OpaquePointer, _ noticeList: NoticeList, _ cancellation: Cancellation?
+  ) {
     self.handle = handle
-    self.noticeList = noticeList
+    (self.noticeList, self.cancellation) = (noticeList, cancellation)
   }
 
   deinit { close() }
@@ -156,9 +160,11 @@ extension PostgresConnection {
   /// - Parameters:
   ///   - password: nil if the server asks for none. Passed with each call, because it may change.
   ///   - deadline: of all attempts together.
+  ///   - cancellation: ends every wait of the connection, with `timeout`.
   /// - Throws: `PostgresError` of the last attempt: `connect`, `refused` or `timeout`.
   public static func dial(
-    _ address: PostgresAddress, password: String?, target: Target = .any, by deadline: Deadline
+    _ address: PostgresAddress, password: String?, target: Target = .any, by deadline: Deadline,
+    until cancellation: Cancellation? = nil
   ) throws(PostgresError) -> PostgresConnection {
     var last = PostgresError.timeout
     for host in address.hosts where !deadline.hasPassed {
@@ -166,7 +172,8 @@ extension PostgresConnection {
       let isOnly = address.hosts.count == 1
       do throws(PostgresError) {
         return try dial(
-          parameters(address, host, password, target), by: isOnly ? deadline : min(own, deadline))
+          parameters(address, host, password, target), by: isOnly ? deadline : min(own, deadline),
+          until: cancellation)
       } catch {
         last = error
       }
@@ -188,11 +195,11 @@ extension PostgresConnection {
   }
 
   private static func dial(
-    _ parameters: [String: String], by deadline: Deadline
+    _ parameters: [String: String], by deadline: Deadline, until cancellation: Cancellation?
   ) throws(PostgresError) -> PostgresConnection {
     guard let handle = start(parameters) else { throw .connect("libpq has no memory") }
     let notices = NoticeList()
-    let connection = PostgresConnection(handle, notices)
+    let connection = PostgresConnection(handle, notices, cancellation)
     notices.receive(from: handle)
     try connection.finishDialling(handle, by: deadline)
     return connection
@@ -332,7 +339,9 @@ extension PostgresConnection {
   ) throws(PostgresError) -> Int16 {
     let descriptor = PQsocket(handle)
     guard descriptor >= 0 else { throw lose() }
-    guard let ready = Poll.wait(descriptor, events, deadline) else { throw lose(.timeout) }
+    guard let ready = Poll.wait(descriptor, events, deadline, cancellation) else {
+      throw lose(.timeout)
+    }
     return ready
   }
 
@@ -359,13 +368,20 @@ extension PostgresConnection {
 
 /// poll(2) with a deadline.
 private enum Poll {
-  /// The events of a descriptor; nil when the time is over. An error of the descriptor is reported
-  /// as an event, so that reading or writing it says what is wrong.
-  static func wait(_ descriptor: Int32, _ events: Int16, _ deadline: Deadline) -> Int16? {
+  /// The events of a descriptor; nil when the time is over or the cancellation is requested. An
+  /// error of the descriptor is reported as an event, so that reading or writing it says what is
+  /// wrong.
+  static func wait(
+    _ descriptor: Int32, _ events: Int16, _ deadline: Deadline, _ cancellation: Cancellation?
+  ) -> Int16? {
     while true {
-      var polled = pollfd(fd: descriptor, events: events, revents: 0)
-      let count = poll(&polled, 1, deadline.millisecondsLeft)
-      if count > 0 { return polled.revents }
+      var polled = [
+        pollfd(fd: descriptor, events: events, revents: 0),
+        // poll(2) ignores a negative one.
+        pollfd(fd: cancellation?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+      ]
+      let count = poll(&polled, 2, deadline.millisecondsLeft)
+      if count > 0 { return cancellation?.isRequested == true ? nil : polled[0].revents }
       if count == 0 || errno != EINTR { return nil }
       if deadline.hasPassed { return nil }
     }

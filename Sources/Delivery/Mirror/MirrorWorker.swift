@@ -47,7 +47,7 @@ final class MirrorWorker {
         failures = 0
         return .whenWoken(within: Self.idle)
       } catch {
-        if error.code == .stopped { return .atOnce }
+        if running.thread.isStopping { return .atOnce }
         if error.code == .mirrorLost {
           running.report(.lost(error.message), at: state, head: ledger.foldedHead.seq)
           // The tables are asked again: whoever filled them may have put them back.
@@ -110,7 +110,7 @@ final class MirrorWorker {
     do throws(PostgresError) {
       return try PostgresConnection.dial(
         mirror.address, password: password, target: .writable,
-        by: Deadline(milliseconds: Self.dialling))
+        by: Deadline(milliseconds: Self.dialling), until: running.thread.cancellation)
     } catch {
       throw .postgres(error)
     }

@@ -117,22 +117,24 @@ public final class Duties: Sendable {
       for duty in Duty.allCases {
         let now = Clock.monotonicNanoseconds()
         if isDone(duty) {
-          release(duty, table)
+          release(duty, table, by: Deadline(milliseconds: Self.limit))
         } else if now >= next[duty] ?? .min, holds(duty) || isReady() {
           next[duty] = now + (take(duty, holder, table) ? Self.renewal : Self.attempt)
         }
       }
-      savePositions(table)
+      savePositions(table, by: Deadline(milliseconds: Self.limit))
       return .whenWoken(within: Self.interval)
     }
-    savePositions(table)
-    for duty in Duty.allCases { release(duty, table) }
+    // One for all: a server that hangs must not hold up the end.
+    let deadline = Deadline(milliseconds: Self.limit)
+    savePositions(table, by: deadline)
+    for duty in Duty.allCases { release(duty, table, by: deadline) }
   }
 
   /// Lets a duty go, if it is held.
-  private func release(_ duty: Duty, _ table: any DutyTable) {
+  private func release(_ duty: Duty, _ table: any DutyTable, by deadline: Deadline) {
     guard let held = state.withLock({ $0.held.removeValue(forKey: duty) }) else { return }
-    try? table.release(duty.rawValue, held.lease, by: Deadline(milliseconds: Self.limit))
+    try? table.release(duty.rawValue, held.lease, by: deadline)
   }
 
   /// Takes or renews a duty; returns whether it is held.
@@ -162,7 +164,7 @@ public final class Duties: Sendable {
     return lease != nil
   }
 
-  private func savePositions(_ table: any DutyTable) {
+  private func savePositions(_ table: any DutyTable, by deadline: Deadline) {
     let (unsaved, given) = state.withLock { state in
       let held = state.unsaved.filter { state.held[$0.key] != nil }
       for duty in held.keys { state.unsaved[duty] = nil }
@@ -170,8 +172,7 @@ public final class Duties: Sendable {
     }
     for (duty, position) in unsaved {
       guard let lease = state.withLock({ $0.held[duty]?.lease }) else { continue }
-      let saved = try? table.save(
-        position, of: duty.rawValue, lease, by: Deadline(milliseconds: Self.limit))
+      let saved = try? table.save(position, of: duty.rawValue, lease, by: deadline)
       // Another daemon has it: nothing more may be done.
       if saved == false { state.withLock { $0.held[duty] = nil } }
       if saved == true { state.withLock { $0.stored[duty] = given[duty] } }

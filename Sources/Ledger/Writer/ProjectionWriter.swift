@@ -223,7 +223,7 @@ final class ProjectionWriter {
   }
 
   /// Closes the file. An error leaves it as a crash would: the next start continues with it.
-  func close() { try? folder?.projection.close() }
+  func close() { try? folder?.projection.close(waitsForReaders: false) }
 
   // MARK: Orders
 

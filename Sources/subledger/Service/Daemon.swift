@@ -18,7 +18,7 @@ struct Daemon {
   private let delivery: DeliveryService
 
   /// Seconds in which requests in flight can finish when the daemon is asked to end.
-  private static let drainSeconds = 10.0
+  private static let drainSeconds = 5.0
 
   /// Starts the ledger, the anchor service and the HTTP server.
   ///
@@ -152,6 +152,9 @@ struct Daemon {
     service.ledger.stop()
     // After the ledger, so that the last anchor covers the final head.
     anchoring.stop()
-    return service.ledger.failure == nil ? .good : .unavailable
+    return exitCode
   }
+
+  /// What the process ends with.
+  var exitCode: ExitCode { service.ledger.failure == nil ? .good : .unavailable }
 }

@@ -1,4 +1,5 @@
 import API
+import Glibc
 import HTTPServer
 import Ledger
 import Platform
@@ -37,9 +38,28 @@ enum ServeCommand {
     }
     manager.stopping()
     Log.write(.info, "stopping")
+    endInTime(daemon)
     let code = daemon.stop()
     Log.write(.info, "stopped")
     return code
+  }
+
+  /// Milliseconds in which the daemon ends by itself when it is asked to; one second more is for
+  /// the log.
+  private static let stopMilliseconds: Int32 = 8_500
+
+  /// Ends the process if a thread does not end in time, as one that waits for a name server.
+  /// Nothing is lost: what was answered with 200 is synced (promise 1), the rest is as after a crash.
+  private static func endInTime(_ daemon: Daemon) {
+    _ = try? Thread.start("stop") {
+      WakeupEvent().wait(milliseconds: stopMilliseconds)
+      let code = daemon.exitCode
+      Log.write(
+        .warning, "stopped_late",
+        [("next", .string("nothing is lost: the next start repeats what was not finished"))])
+      Log.finish()
+      _exit(code.rawValue)
+    }
   }
 
   private static func warn(_ configuration: Configuration, _ arguments: Arguments) {
