@@ -155,7 +155,7 @@ import Testing
       #expect(found(number, since: 4) == nil)
       #expect(found(number, generation: 2) == nil)
     }
-    #expect((8_000...65_536).contains(keptCount))
+    #expect((8_000...16_384).contains(keptCount))
     for number in 0..<count / 2 { changes.record(["\(number)"], at: 4) }
     #expect((0..<count).allSatisfy { found($0) == nil })
     var long = EntitlementRow()

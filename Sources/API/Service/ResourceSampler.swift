@@ -67,7 +67,7 @@ final class ResourceSampler: Sendable {
       thread.wait(milliseconds: Self.interval)
       sample()
       guard !thread.isStopping, isCountRequested.exchange(false, ordering: .relaxed),
-        let reader = try? LedgerReader(ledger, durations: durations())
+        let reader = try? LedgerReader(ledger, durations: durations(), limit: thread.limit)
       else { continue }
       _ = rows.counts(reader, at: Clock.now())
       let shared = try? reader.sharedPurchaseCount()
@@ -80,6 +80,7 @@ final class ResourceSampler: Sendable {
 
   private func beginSearch() throws(LedgerError) -> (JournalReader, PostedTimes.Search) {
     let journal = try JournalReader.open(ledger.folder)
+    journal.ask(thread.limit)
     return (journal, try posted.beginSearch(journal))
   }
 

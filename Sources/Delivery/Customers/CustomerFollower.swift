@@ -47,7 +47,9 @@ final class CustomerFollower: Sendable {
     try state.withLock { state throws(LedgerError) in
       state.store?.close()
       state.store = nil
-      state.store = try CustomerStore(folder, journalId: id)
+      let store = try CustomerStore(folder, journalId: id)
+      store.ask(thread.limit)
+      state.store = store
     }
   }
 

@@ -59,7 +59,8 @@ final class CustomerWorker {
 
   init(_ follower: CustomerFollower) throws(LedgerError) {
     (self.follower, ledger, durations) = (follower, follower.ledger, follower.ledger.durations)
-    reader = try LedgerReader(ledger, durations: durations, reusesSnapshot: true)
+    reader = try LedgerReader(
+      ledger, durations: durations, reusesSnapshot: true, limit: follower.thread.limit)
   }
 
   /// A customer of an app.
@@ -263,14 +264,15 @@ final class CustomerWorker {
     _ look: Look, at subject: Subject, _ batch: inout CustomerStore.Batch, _ now: Int64
   ) throws(LedgerError) {
     guard let customer = try reader.stored(subject.customer, of: subject.app) else { return }
-    let known = try follower.store { store throws(LedgerError) in
+    let stored = try follower.store { store throws(LedgerError) in
       try store.entitlements(of: customer)
     }
-    if known.isEmpty, !look.isOwner { return }
+    if stored.isEmpty, !look.isOwner { return }
+    let known = Dictionary(stored.map { ($0.name, $0) }) { one, _ in one }
     let found = try reader.entitlements(
-      of: subject.customer, in: subject.app, and: known.map(\.name), at: now)
+      of: subject.customer, in: subject.app, and: Array(known.keys), at: now)
     for (name, answer) in found {
-      let before = known.first { $0.name == name }
+      let before = known[name]
       let after = CustomerEntitlement(customer, name, answer, before, look.cause)
       let isEmpty = !after.answer.isActive && after.next == nil
       guard after != before, before != nil || !isEmpty else { continue }

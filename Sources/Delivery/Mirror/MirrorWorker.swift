@@ -88,7 +88,7 @@ final class MirrorWorker {
     if durations != ledger.durations { (reader, state) = (nil, nil) }
     if reader == nil {
       durations = ledger.durations
-      reader = try LedgerReader(ledger, durations: durations)
+      reader = try LedgerReader(ledger, durations: durations, limit: running.thread.limit)
     }
     if let tables, tables.connection.isUsable {
       // Also while nothing is to be written: a server that is gone or was restored is noticed.

@@ -96,6 +96,8 @@ package final class ProjectionMaintenance {
         !ledger.jobs.isClosed && ledger.liveProjection.state != .damaged
       }
       isBuilt = report != nil
+      // Building took several times what the daemon needs otherwise.
+      FreeMemory.release()
       guard isBuilt, ledger.judging.isComplete else { return 0 }
       let served = ledger.liveProjection.recordOrder
       let adopt = ProjectionOrder.adopt(

@@ -26,7 +26,8 @@ public enum StoreErrors {
     LineLimit(linesPerMinute: 1), .error, sumEvent: "errors_left_out",
     members: { [("of", .string($0.event)), ("part", .string($0.part.rawValue))] })
 
-  /// Counts an error, and logs it unless that event was logged within the last minute.
+  /// Counts an error, and logs it unless that event was logged within the last minute. That the
+  /// daemon ends is none.
   ///
   /// - Parameters:
   ///   - event: the name of the line; from a small closed set.
@@ -34,6 +35,7 @@ public enum StoreErrors {
   public static func record(
     _ part: Part, _ event: String, _ error: LedgerError, _ fields: [(String, JSONValue)] = []
   ) {
+    guard error.code != .stopped else { return }
     count(part)
     log.write(
       Kind(part: part, event: event), event, [("error", .string(error.description))] + fields)

@@ -36,6 +36,9 @@ public final class ServiceThread: Sendable {
 
   public var isStopping: Bool { cancellation.isRequested }
 
+  /// What work of this thread asks between its steps.
+  public var limit: WorkLimit { WorkLimit(until: cancellation) }
+
   /// Ends the next or the present `wait`.
   public func wake() { wakeup.signal() }
 

@@ -53,8 +53,12 @@ extension LedgerReader {
     try setInForce(&catalog, app.environment, nil)
     let standing = try standing(customer, of: app, catalog, Question(now: now))
     let names = catalog.names(in: [app.bundleId])
-    return names.map { ($0, standing.answer($0, catalog)) }
-      + Set(others).subtracting(names).sorted().map { ($0, nil) }
+    let answers = try names.map {
+      name throws(LedgerError) -> (name: String, answer: NamedAnswer?) in
+      try limit?.check()
+      return (name, standing.answer(name, catalog))
+    }
+    return answers + Set(others).subtracting(names).sorted().map { ($0, nil) }
   }
 
   /// Whom an event of a stream may concern.

@@ -91,6 +91,7 @@ extension LedgerReader {
       let isWhole = try forEachStanding(of: app, after, now, while: shouldContinue) {
         (customer, standing) throws(LedgerError) in
         for name in names {
+          try limit?.check()
           let accesses = [before, after].map { standing.answer(name, $0).access }
           guard let found = comparison.count(name, of: app, accesses[0], accesses[1]) else {
             continue

@@ -63,9 +63,12 @@ public final class MappingService: Sendable {
     /// Whether it was compared and refused.
     var isRefused = false
 
-    init(_ configuration: Configuration, _ ledger: Ledger) throws(LedgerError) {
+    init(
+      _ configuration: Configuration, _ ledger: Ledger, until stopping: WorkLimit
+    ) throws(LedgerError) {
       (configured, limit) = (configuration.entitlements, configuration.entitlementLossLimit)
-      reader = try LedgerReader(ledger, durations: configuration.nonRenewingDurations)
+      reader = try LedgerReader(
+        ledger, durations: configuration.nonRenewingDurations, limit: stopping)
       basis = try reader.mappingsInForce().mapValues(\.seq)
     }
 
@@ -97,7 +100,7 @@ public final class MappingService: Sendable {
     if let last, last.isOf(configuration) {
       proposal = last
     } else {
-      proposal = try Proposal(configuration, ledger)
+      proposal = try Proposal(configuration, ledger, until: thread.limit)
       last = proposal
     }
     let inForce = try proposal.reader.mappingsInForce()
@@ -126,8 +129,7 @@ public final class MappingService: Sendable {
   ) throws(LedgerError) -> [MappingComparison.Loss] {
     guard let limit = configuration.entitlementLossLimit else { return [] }
     return try reader.compare(
-      changed, configured: configuration.entitlements, at: Clock.now(),
-      while: { [thread] in !thread.isStopping })?.losses(over: limit) ?? []
+      changed, configured: configuration.entitlements, at: Clock.now())?.losses(over: limit) ?? []
   }
 
   private func log(_ loss: MappingComparison.Loss, _ limit: Int64?) {

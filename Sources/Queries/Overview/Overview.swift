@@ -39,7 +39,9 @@ public final class Overview: Sendable {
   /// Starts the thread.
   public init(_ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts) {
     do throws(LedgerError) {
-      try thread.start { [requests] in Self.serve(requests, ledger, arrivals, rows) }
+      try thread.start { [requests, thread] in
+        Self.serve(requests, ledger, arrivals, rows, thread.limit)
+      }
     } catch {
       requests.close()
     }
@@ -68,7 +70,8 @@ public final class Overview: Sendable {
   }
 
   private static func serve(
-    _ requests: BoundedQueue<Request>, _ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts
+    _ requests: BoundedQueue<Request>, _ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts,
+    _ limit: WorkLimit
   ) {
     var count: OverviewCount?
     // While this is false, counting continues between questions.
@@ -79,7 +82,9 @@ public final class Overview: Sendable {
       if let last = questions.last?.configuration.nonRenewingDurations, last != durations {
         (durations, count) = (last, nil)
       }
-      count = count ?? (try? LedgerReader(ledger, durations: durations)).map(OverviewCount.init)
+      count =
+        count
+        ?? (try? LedgerReader(ledger, durations: durations, limit: limit)).map(OverviewCount.init)
       do throws(LedgerError) {
         guard let count else { throw .busy }
         if !questions.isEmpty { since = questions.map(\.question.since).min() ?? since }

@@ -61,6 +61,9 @@ public final class CustomerStore {
 
   public func close() { connection.close() }
 
+  /// As `JournalReader.ask`, of what is written too: then nothing of a batch is.
+  public func ask(_ limit: WorkLimit) { connection.ask(limit) }
+
   // MARK: Progress
 
   /// How far the journal was followed.

@@ -49,7 +49,8 @@ enum ServeCommand {
   private static let stopMilliseconds: Int32 = 8_500
 
   /// Ends the process if a thread does not end in time, as one that waits for a name server.
-  /// Nothing is lost: what was answered with 200 is synced (promise 1), the rest is as after a crash.
+  /// Nothing is lost: what was answered with 200 is synced (promise 1), and the rest is as after a
+  /// crash.
   private static func endInTime(_ daemon: Daemon) {
     _ = try? Thread.start("stop") {
       WakeupEvent().wait(milliseconds: stopMilliseconds)
