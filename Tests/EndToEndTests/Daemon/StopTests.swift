@@ -88,24 +88,4 @@ import Testing
     try stop(daemon, installation, events: 0)
     #expect(!daemon.log.contains("sink_down"))
   }
-
-  @Test func `while a backup and a query read the files`() throws {
-    let installation = try Installation()
-    try fill(installation, 20)
-    let daemon = try installation.start()
-    // It counts for an hour, in snapshots of journal and projection.
-    let tables = (0..<8).map { "journal_v1 j\($0), entitlement_v1 e\($0)" }
-    let query = try installation.launch([
-      "query", "--limit-seconds", "3600",
-      "SELECT count(*) FROM \(tables.joined(separator: ", "))",
-    ])
-    let backup = installation.folder.appending(path: "backup").path
-    let run = try installation.launch(["backup", backup])
-    try daemon.command.wait(60, "the query to read") {
-      query.descriptors.contains { $0.hasSuffix("journal.sqlite") }
-    }
-    try stop(daemon, installation, events: 20)
-    query.signal(SIGKILL)
-    #expect(try run.finish(within: 60).code == 0)
-  }
 }
