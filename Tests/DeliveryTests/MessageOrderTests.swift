@@ -1,3 +1,4 @@
+import Store
 import Testing
 
 @testable import Delivery
@@ -14,10 +15,10 @@ import Testing
   /// The places of a piece, `t` for a moment and its time, and how far it reaches.
   private static func piece(
     _ events: [MessageOrder.Event], reachesHead: Bool = true, _ sweep: MessageOrder.Sweep?,
-    _ moments: [Int64], limit: Int = 10
+    _ moments: [Int64], changes: [MessageOrder.Moment] = [], limit: Int = 10
   ) -> (places: [String], clocks: [Int64], through: SinkMachine.Mark, hasMore: Bool) {
     let piece = MessageOrder.piece(
-      events, reachesHead: reachesHead, from: fed, sweep, limit: limit
+      events, reachesHead: reachesHead, from: fed, sweep, limit: limit, changes: changes
     ) { (after, through, limit) in
       Array(
         moments.filter { $0 > after && $0 <= through }
@@ -27,8 +28,8 @@ import Testing
     let places = piece.messages.map { message in
       switch message.place {
       case .event(let seq): "\(seq)"
-      case .turn(let at, _), .recalculation(let at, _), .customer(let at, _),
-        .quarantined(let at, _):
+      case .customer(let at, _): "c\(at)"
+      case .turn(let at, _), .recalculation(let at, _), .quarantined(let at, _):
         "t\(at)"
       }
     }
@@ -57,6 +58,43 @@ import Testing
     // But not what the clock has not reached.
     let early = Self.piece([Self.event(1, 900)], .init(through: 300, now: 850), [800, 870])
     #expect(early.places == ["t800", "1"] && early.through.clock == 850)
+  }
+
+  private static func change(
+    _ at: Int64, _ reason: CustomerCause.Reason, seq: Int64? = nil, happened: Int64
+  ) -> MessageOrder.Moment {
+    MessageOrder.Moment(
+      .customer(at: at, stream: 1), at: at, stream: 1,
+      behind: CustomerCause(reason, seq: seq, at: happened, stream: 1))
+  }
+
+  @Test func `what changed by name is told behind its cause, whatever the clock says`() {
+    // The clock was ahead, and is at 500 now.
+    let changes = [
+      Self.change(9001, .event, seq: 1, happened: 9000),
+      Self.change(9002, .event, seq: 2, happened: 9000),
+    ]
+    let found = Self.piece(
+      [Self.event(1, 9000), Self.event(2, 9000)], .init(through: 490, now: 500), [450, 600],
+      changes: changes)
+    #expect(found.places == ["t450", "1", "2", "c9001", "c9002"])
+    #expect(found.through == .init(seq: 2, hash: [2], clock: 500, told: 9002))
+    // Those of one moment together, as a place cannot be between them.
+    let same = changes.map { Self.change(9001, .event, seq: $0.at - 9000, happened: 9000) }
+    let part = Self.piece([Self.event(1, 9000)], nil, [], changes: same)
+    #expect(part.places == ["1"] && part.through.told == 0)
+    // Also while nothing is told that follows from the time alone.
+    let stepped = Self.piece([Self.event(1, 9000)], nil, [450], changes: changes)
+    #expect(stepped.places == ["1", "c9001"])
+    #expect(Self.piece([], nil, [], changes: changes).places == [])
+  }
+
+  @Test func `what changed by the time is told behind what the time changed`() {
+    let changes = [Self.change(320, .time, happened: 310), Self.change(321, .grant, happened: 318)]
+    let early = Self.piece([], .init(through: 300, now: 400), [310], changes: changes)
+    #expect(early.places == [] && early.through.told == 0)
+    let found = Self.piece([], .init(through: 315, now: 400), [310], changes: changes)
+    #expect(found.places == ["t310", "c320", "c321"] && found.through.told == 321)
   }
 
   @Test func `while the clock is not trusted, events alone are told`() {

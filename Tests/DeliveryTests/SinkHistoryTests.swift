@@ -8,17 +8,24 @@ import Testing
 @Suite struct SinkHistoryTests {
   @Test func `whatever fails, every message is delivered, held or dead, in order`() {
     let count = TestCount.sinks.number
-    var moments = 0
+    var (moments, changes, steps) = (0, 0, 0)
     for seed in UInt64(1)...UInt64(count) {
       var world = SinkWorld(seed)
       for _ in 0..<150 { world.step() }
+      (world.lead, world.steppedUntil) = (0, 0)
+      world.feed()
       world.check(seed)
       world.finish()
       world.check(seed)
-      #expect(world.repeats <= world.repeatsBound, "seed \(seed)")
-      #expect(world.isDone, "seed \(seed)")
+      let (repeats, bound) = (world.repeats, world.repeatsBound)
+      #expect(repeats <= bound, "seed \(seed)")
+      let isDone = world.isDone
+      #expect(isDone, "seed \(seed)")
       moments += world.order.count { if case .turn = $0 { true } else { false } }
+      changes += world.order.count { if case .customer = $0 { true } else { false } }
+      if world.isClockEverStepped { steps += 1 }
     }
     #expect(moments > count, "histories without moments prove nothing about them")
+    #expect(changes > count && steps > count / 4, "\(changes) changes, \(steps) clocks set")
   }
 }

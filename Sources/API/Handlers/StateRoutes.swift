@@ -17,7 +17,8 @@ extension LedgerHandler {
       return Problem.response(503, reason, failure.description, retryAfter: 1)
     }
     let faults = service.ledger.copy?.faults ?? .none
-    return .json(Answers.ready.json((service.ledger.liveProjection.state, faults)))
+    let ahead = service.ledger.receivedAhead(of: Clock.now())
+    return .json(Answers.ready.json((service.ledger.liveProjection.state, ahead, faults)))
   }
 
   /// `GET /version`. The digest tells of every event, so it is only for tokens that cover all.

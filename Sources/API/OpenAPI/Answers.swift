@@ -107,7 +107,9 @@ enum Answers {
     JSONMember("status", .oneOf(["alive", "ready"])) { $0 }
   ])
 
-  static let ready = JSONObject<(projection: ProjectionState, faults: CopyFaults)>([
+  static let ready = JSONObject<
+    (projection: ProjectionState, receivedAhead: Int64, faults: CopyFaults)
+  >([
     JSONMember("status", .oneOf(["ready"])) { _ in "ready" },
     JSONMember(
       "projection",
@@ -115,6 +117,12 @@ enum Answers {
         ProjectionState.allCases.map(\.rawValue),
         "The state of the entitlement rows. Notifications are taken in every one.")
     ) { $0.projection.rawValue },
+    .ifAny(
+      "received_ahead_seconds",
+      .integer(
+        "How far the newest receive time is ahead of this machine's clock, where that is more than "
+          + "five minutes: one of the clocks is wrong, or was.")
+    ) { $0.receivedAhead > 0 ? $0.receivedAhead / 1000 : nil },
     .ifAny("shared_journal", CopyFaults.object.schema) {
       $0.faults == .none ? nil : CopyFaults.object.json($0.faults)
     },

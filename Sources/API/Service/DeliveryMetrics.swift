@@ -5,7 +5,7 @@ import Store
 /// What `/metrics` says of sinks.
 extension DeliveryService {
   func write(_ page: inout PrometheusText) {
-    let sinks = statuses.filter { $0.id.replay == 0 }
+    let sinks = statuses.filter { $0.id.replay == 0 && $0.isHere }
     guard !sinks.isEmpty else { return }
     let gauges: [(String, String, (DeliveryStatus) -> Double)] = [
       (

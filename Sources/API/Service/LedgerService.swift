@@ -82,6 +82,7 @@ public final class LedgerService: Sendable {
     StoreErrors.writeSums()
     ledger.checkFiles()
     ledger.lookAtDisk()
+    ledger.lookAtClock()
   }
 
   /// Sets where the numbers of recoveries come from; nil of it shows none.
@@ -141,6 +142,7 @@ public final class LedgerService: Sendable {
   /// Replaces the configuration: requests whose head is complete after this call use the new one.
   public func adopt(_ configuration: Configuration) {
     metrics.notifications.addApps(configuration.apps.keys)
+    delivery.withLock { $0 }?.noteBeginnings(of: configuration)
     current.withLock { $0 = configuration }
     ledger.adopt(durations: configuration.nonRenewingDurations)
     readers.adopt(configuration)

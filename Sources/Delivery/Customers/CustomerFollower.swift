@@ -16,13 +16,15 @@ final class CustomerFollower: Sendable {
   /// Whether a sink wants to know what changes.
   let isTelling: @Sendable () -> Bool
   let thread = ServiceThread("customers", .background)
+  /// Whether the wall clock may be believed, also for what no customer has by name.
+  let clock = Mutex(ClockWatch())
   private let state = Mutex(State())
 
   private struct State {
     /// Open while the thread follows.
     var store: CustomerStore?
     var through: Int64 = 0
-    var told: Int64 = .max
+    var told: Int64?
     var looked: Int64 = 0
     /// What was to be told after this moment is told again.
     var again: Int64?
@@ -32,8 +34,15 @@ final class CustomerFollower: Sendable {
     (self.ledger, self.isTelling) = (ledger, isTelling)
   }
 
+  /// Takes over what was known of the clock before a restart, as the machine was not started since.
+  ///
   /// - Throws: `LedgerError` if the thread cannot be started.
   func start() throws(LedgerError) {
+    // A file that cannot be read is put aside when sinks are.
+    if let boot = try? Boot.id(), let known = try? SinkStore.clocks(ledger.folder, boot: boot) {
+      publish(through: known.told, looked: 0)
+      clock.withLock { $0 = ClockWatch(offset: known.offset) }
+    }
     ledger.onCommit { [thread] in thread.wake() }
     try thread.start { [self] in CustomerWorker.run(self) }
   }
@@ -78,15 +87,23 @@ final class CustomerFollower: Sendable {
   ///
   /// - Throws: what SQLite reports.
   func changes(
-    after time: Int64, through last: Int64, limit: Int
-  ) throws(LedgerError) -> [(at: Int64, stream: Int64, app: StreamKey)] {
+    after time: Int64, limit: Int
+  ) throws(LedgerError) -> [(at: Int64, app: StreamKey, cause: CustomerCause)] {
     try state.withLock { state throws(LedgerError) in
-      try state.store?.changes(after: time, through: last, limit: limit) ?? []
+      try state.store?.changes(after: time, limit: limit) ?? []
     }
   }
 
   /// No change will be told at this moment or before that is not stored; milliseconds since 1970.
   var through: Int64 { state.withLock { $0.through } }
+
+  /// The same, behind this time: what is found from now on is told later.
+  func reserve() -> Int64 {
+    state.withLock { state in
+      state.through = max(state.through, Clock.now())
+      return state.through
+    }
+  }
 
   /// As of `CustomerStore`; nil while nothing is followed.
   ///
@@ -106,11 +123,19 @@ final class CustomerFollower: Sendable {
     }
   }
 
-  /// What happened until this moment was looked at; what happened later may have been.
-  var looked: Int64 { state.withLock { $0.looked } }
+  /// What happened until this time was looked at and told to every sink; what happened later may
+  /// have been.
+  ///
+  /// - Throws: what SQLite reports.
+  func done() throws(LedgerError) -> Int64 {
+    try state.withLock { state throws(LedgerError) in
+      let first = try state.store?.firstCause(after: state.told ?? 0)
+      return min(state.looked, (first ?? .max) - 1)
+    }
+  }
 
-  /// Tells again what was to be told after a moment: another daemon sent until then, and may have
-  /// found it at another time. Receivers know by its id what they have.
+  /// Tells again what happened after a time: another daemon told what happened until then, and may
+  /// have found it at another moment. Receivers know by its id what they have.
   func tellAgain(after time: Int64) {
     state.withLock { $0.again = min($0.again ?? .max, time) }
     thread.wake()
@@ -123,8 +148,9 @@ final class CustomerFollower: Sendable {
     state.withLock { state in if state.again == time { state.again = nil } }
   }
 
-  /// The moment through which every sink of this daemon was told; `Int64.max` if it has none.
-  var told: Int64 {
+  /// The moment through which every sink was told, and holds nothing; `Int64.max` if there is none;
+  /// nil as long as they did not say, or say so to another daemon.
+  var told: Int64? {
     get { state.withLock { $0.told } }
     set { state.withLock { $0.told = newValue } }
   }

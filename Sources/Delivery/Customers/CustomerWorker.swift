@@ -5,6 +5,7 @@ import Platform
 import Queries
 import Store
 import StrictJSON
+import Synchronization
 
 /// Looks what every customer has by name whenever an event, the time, a mapping, a statement or an
 /// erasure may have changed it, and stores what it is now beside what changed.
@@ -20,7 +21,10 @@ final class CustomerWorker {
   private var apps: Set<StreamKey> = []
   private var isOpen = false
   private var settled = SettledTime()
-  private var clock = ClockWatch()
+  /// Whether the clock may be believed, as of this turn.
+  private var isTrusted = true
+  /// The latest time at which customers were looked at; the clock was ahead if it is later.
+  private var lookedAt: Int64 = 0
   /// Accounts are looked through after so many were erased, and how far; nil: all were.
   private var erasures = 0
   private var erasedAfter: [UInt8]? = []
@@ -31,7 +35,8 @@ final class CustomerWorker {
   /// Milliseconds from one turn to the next, until it is tried again, and between two looks at what
   /// nothing signals.
   private static let (gathering, retry, idle): (Int64, Int64, Int64) = (50, 1_000, 1_000)
-  /// Milliseconds for which changes are kept, longer than a message is tried.
+  /// Milliseconds for which changes are kept at least, longer than a message is tried: what was
+  /// given up is sent on demand.
   private static let keeping: Int64 = 8 * 86_400_000
   private static let pruning: Int64 = 60_000
 
@@ -115,7 +120,7 @@ final class CustomerWorker {
     guard reader.knowsTurns else { return false }
     try open()
     _ = settled.look(ledger, at: now)
-    clock.look(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
+    isTrusted = follower.clock.withLock { $0.look(ledger, at: now) }
     defer { reader.endSnapshot() }
     let stored = try follower.store { store throws(LedgerError) in try store.progress() }
     var work = Work(try begin(stored, at: now))
@@ -124,34 +129,39 @@ final class CustomerWorker {
       try addScanned(&work, at: now),
     ].contains(true)
     for (subject, look) in work.looks { try perform(look, at: subject, &work.batch, now) }
-    if abs(now - prunedAt) >= Self.pruning {
+    if let told = follower.told, abs(now - prunedAt) >= Self.pruning {
       prunedAt = now
-      work.batch.forgetBefore = min(now - Self.keeping, follower.told)
+      work.batch.forgetBefore = min(now - Self.keeping, told)
     }
     try commit(work.batch, at: now)
-    erasedAfter = work.erasedAfter
+    (erasedAfter, lookedAt) = (work.erasedAfter, isTrusted ? now : max(lookedAt, now))
     return hasMore
   }
 
   private func open() throws(LedgerError) {
     guard !isOpen else { return }
     try follower.open()
-    // Also if the clock was set back while no daemon ran.
-    follower.publish(through: try SinkStore.lastClock(ledger.folder), looked: 0)
+    lookedAt = try follower.store { store throws(LedgerError) in try store.progress() }?.toldAt ?? 0
     isOpen = true
   }
 
   // MARK: What to look at
 
-  /// What was followed, with scans of all apps if that is of another history or other rules. What
-  /// is found first is told to nobody.
+  /// What was followed, with scans of all apps if that is of another history or other rules, or of
+  /// a clock that was ahead. What is found first is told to nobody.
   private func begin(
     _ stored: CustomerStore.Progress?, at now: Int64
   ) throws(LedgerError) -> CustomerStore.Batch {
     let basis = ledger.basis(durations)
     var progress = stored
     if let seq = stored?.seq, try reader.journal.hash(at: seq) != stored?.hash { progress = nil }
-    if let progress, progress.basis == basis { return CustomerStore.Batch(progress) }
+    if let progress, progress.basis == basis {
+      var batch = CustomerStore.Batch(progress)
+      if isTrusted, now < lookedAt - SettledTime.settling {
+        batch.scans = apps.map { .init(of: $0, .time, at: now) }
+      }
+      return batch
+    }
     let head = ledger.foldedHead
     var batch = CustomerStore.Batch(
       .init(
@@ -208,7 +218,7 @@ final class CustomerWorker {
   }
 
   private func addDue(_ work: inout Work, at now: Int64) throws(LedgerError) -> Bool {
-    guard !clock.isStepped else { return false }
+    guard isTrusted else { return false }
     let through = settled.through(ledger, at: now)
     let due = try follower.store { store throws(LedgerError) in
       try store.due(through: through, limit: Self.dueLimit)
@@ -293,20 +303,20 @@ final class CustomerWorker {
     let received = try reader.journal.receivedAt(batch.progress.seq) ?? 0
     let (through, again) = (max(now, received, follower.through), follower.again)
     let (told, scanned) = try follower.store { store throws(LedgerError) in
-      let known = try store.progress()
-      var told = max(through, known?.toldAt ?? 0)
+      var known = try store.progress()
       if let again {
-        try store.tellAgain(after: again, behind: told)
-        told = max(told, try store.progress()?.toldAt ?? 0)
+        try store.tellAgain(after: again, behind: max(through, known?.toldAt ?? 0))
+        known = try store.progress()
       }
-      let written = Self.timed(batch, after: told)
+      let written = Self.timed(batch, after: max(through, known?.toldAt ?? 0))
       if !written.isEmpty || known != written.progress { try store.commit(written) }
-      return (written.progress.toldAt, try store.oldestScan())
+      return (max(known?.toldAt ?? 0, written.progress.toldAt), try store.oldestScan())
     }
     if let again { follower.endAgain(again) }
     let isBehind = batch.progress.seq < ledger.foldedHead.seq
-    follower.publish(
-      through: max(now, told), looked: min(scanned ?? now, isBehind ? received : now))
+    // Other daemons have another clock, and this one may be ahead.
+    let sure = min(now, ledger.copy?.serverTime ?? now)
+    follower.publish(through: told, looked: min(scanned ?? sure, isBehind ? received : sure))
     for scan in batch.ended { log(scan) }
   }
 

@@ -1,9 +1,14 @@
+import Store
+
 /// Puts what is sent to a sink in one order: events by seq, and among them, by time, the moments at
 /// which time alone changes something.
 ///
 /// A moment comes after the events that were received by then and before all others, so a customer
 /// gets what happened in the order in which it did, also after an outage. Receive times never
 /// decrease along the journal: once an event is read, no event before its receive time can follow.
+///
+/// What customers have by name has moments of its own, which follow those of its causes. It is told
+/// once these are, whatever the clock says: a clock that was ahead gives moments that are.
 struct MessageOrder {
   /// An event of the journal; not every one is for the sink.
   struct Event: Sendable {
@@ -22,9 +27,20 @@ struct MessageOrder {
     /// Nil where it waits for nothing.
     let stream: Int64?
     let isWanted: Bool
+    /// What it is told behind: an event, and what time alone changes until a moment; 0 for none.
+    private let (causeSeq, causeAt): (Int64, Int64)
 
-    init(_ place: SinkMachine.Place, at: Int64, stream: Int64?, isWanted: Bool = true) {
+    init(
+      _ place: SinkMachine.Place, at: Int64, stream: Int64?, isWanted: Bool = true,
+      behind cause: CustomerCause? = nil
+    ) {
       (self.place, self.at, self.stream, self.isWanted) = (place, at, stream, isWanted)
+      causeSeq = cause?.seq ?? 0
+      causeAt = cause?.reason == .time ? cause?.at ?? 0 : 0
+    }
+
+    fileprivate func isBehind(_ seq: Int64, _ clock: Int64) -> Bool {
+      causeSeq <= seq && causeAt <= clock
     }
   }
 
@@ -50,11 +66,12 @@ struct MessageOrder {
   ///   - events: those that follow `fed`, in order.
   ///   - reachesHead: whether no event follows them yet.
   ///   - sweep: nil: no moment is told, and the clock of the mark stays where it is.
+  ///   - changes: the first of what customers have by name after `fed`, in order.
   ///   - moments: the first ones after a time, through another, in order of time.
   /// - Throws: what `moments` throws.
   static func piece<Failure: Error>(
     _ events: [Event], reachesHead: Bool, from fed: SinkMachine.Mark, _ sweep: Sweep?,
-    limit first: Int = momentLimit,
+    limit first: Int = momentLimit, changes: [Moment] = [],
     moments: (_ after: Int64, _ through: Int64, _ limit: Int) throws(Failure) -> [Moment]
   ) throws(Failure) -> Piece {
     let bound = bound(events, reachesHead, fed, sweep)
@@ -70,9 +87,14 @@ struct MessageOrder {
       }
       limit *= 2
     }
-    let told = end < bound ? Array(events.prefix { $0.receivedAt <= end }) : events
-    var piece = merged(told, found, end, fed)
-    piece.hasMore = end < bound
+    let isWhole = end == bound
+    let told = isWhole ? events : Array(events.prefix { $0.receivedAt <= end })
+    let (seq, clock) = (told.last?.seq ?? fed.seq, sweep == nil ? .max : bound)
+    var changed = isWhole ? Array(changes.prefix { $0.isBehind(seq, clock) }) : []
+    // Those of one moment are told together: no place is between them.
+    if let next = changes.dropFirst(changed.count).first { changed.removeAll { $0.at == next.at } }
+    var piece = merged(told, found, changed, end, fed)
+    piece.hasMore = !isWhole || changed.count >= first
     return piece
   }
 
@@ -87,16 +109,18 @@ struct MessageOrder {
   }
 
   private static func merged(
-    _ events: [Event], _ moments: [Moment], _ end: Int64, _ fed: SinkMachine.Mark
+    _ events: [Event], _ moments: [Moment], _ changes: [Moment], _ end: Int64,
+    _ fed: SinkMachine.Mark
   ) -> Piece {
     var piece = Piece(through: fed)
     var mark = fed
-    var rest = moments[...]
+    var rest = (moments + changes).sorted { ($0.at, $0.stream ?? 0) < ($1.at, $1.stream ?? 0) }[...]
     func tell(before time: Int64) {
       while let moment = rest.first, moment.at < time {
         rest.removeFirst()
         // Done are all moments of this millisecond only with the last of them.
-        mark.clock = rest.first?.at == moment.at ? moment.at - 1 : moment.at
+        let done = rest.first?.at == moment.at ? moment.at - 1 : moment.at
+        if case .customer = moment.place { mark.told = done } else { mark.clock = done }
         guard moment.isWanted else { continue }
         piece.messages.append(
           SinkMachine.NewMessage(
@@ -114,7 +138,7 @@ struct MessageOrder {
           after: mark))
     }
     tell(before: .max)
-    mark.clock = max(mark.clock, end)
+    (mark.clock, mark.told) = (max(mark.clock, end), max(mark.told, changes.last?.at ?? 0))
     piece.through = mark
     return piece
   }

@@ -37,6 +37,9 @@ struct SinkMachine {
     var hash: [UInt8]
     /// What time alone changed until here is done; milliseconds since 1970.
     var clock: Int64
+    /// What customers have by name is done until here, a moment of `CustomerStore`: these are in
+    /// order, and need not be of the wall clock.
+    var told: Int64 = 0
   }
 
   /// The endpoint does not answer.
@@ -62,12 +65,6 @@ struct SinkMachine {
     var probing: Probe?
 
     var isOneCustomers: Bool { customer != nil }
-
-    /// Whether a probe may be sent. One that is further away than a receiver may say is of a clock
-    /// that was set back.
-    func isDue(at now: Int64) -> Bool { !(1...Self.longestWait).contains(probeAt - now) }
-
-    private static let longestWait: Int64 = 7_200_000
 
     init(since: Int64, suspect: Message?, failure: Failure) {
       (self.since, self.failure) = (since, failure)
@@ -111,6 +108,8 @@ struct SinkMachine {
   /// Requests that may be under way at the same time.
   private(set) var limit: Int
   private var raisedAt: Int64 = 0
+  /// When `next` was asked last.
+  private var askedAt: Int64 = 0
   /// The streams of messages under way.
   private var busy: Set<Int64> = []
   private var underWay: [Ordinal: Message] = [:]
@@ -181,6 +180,13 @@ struct SinkMachine {
   /// The next message to send at this time; nil if none may be sent now. Call `finish` with what
   /// became of it.
   mutating func next(at now: Int64) -> Message? {
+    if now < askedAt - Self.correction {
+      // What waits for a time of a clock that was ahead waits no longer.
+      _ = retry(nil, at: now)
+      outage?.probeAt = now
+      raisedAt = now
+    }
+    askedAt = now
     guard condition == .on, let message = candidate(at: now) else { return nil }
     underWay[message.ordinal] = message
     if let stream = message.stream { busy.insert(stream) }
@@ -192,7 +198,7 @@ struct SinkMachine {
   private mutating func candidate(at now: Int64) -> Message? {
     if outage != nil { return probe(at: now) }
     guard underWay.count < limit else { return nil }
-    if let due = held.due(at: now) { return due }
+    if let due = held.due(at: now), underWay[due.ordinal] == nil { return due }
     return isFull || isHeldUp ? nil : window.waiting.first { isFree($0) }
   }
 
@@ -216,7 +222,7 @@ struct SinkMachine {
       outage.probing = .init(ordinal: other.ordinal, isOldest: false)
       return other
     }
-    guard outage.isDue(at: now), let oldest = found.first else { return nil }
+    guard now >= outage.probeAt, let oldest = found.first else { return nil }
     let other = outage.isOthersTurn ? found.dropFirst().first : nil
     outage.isOthersTurn.toggle()
     if let other { outage.lastOther = other.ordinal }
@@ -439,6 +445,15 @@ struct SinkMachine {
     changes.conditionChanged = true
   }
 
+  /// Goes back to the time of now, if the clock was ahead of it: what time alone changes from then
+  /// on is told, and what was told before its time is told again.
+  mutating func goBack(to now: Int64) {
+    guard condition == .on, fed.clock > now + Self.correction else { return }
+    var mark = mark
+    mark.clock = min(mark.clock, now)
+    resume(at: mark, now: now)
+  }
+
   /// Gives a message up that is held or waits. Returns whether there is one that is not under way.
   mutating func skip(_ place: Place, at now: Int64) -> Bool {
     guard var message = held.message(at: place) ?? window.waiting(at: place),
@@ -467,12 +482,21 @@ struct SinkMachine {
     }
   }
 
+  /// What customers have by name is done through this moment: delivered, left out or dead.
+  var told: Int64 {
+    held.all.reduce(mark.told) { told, held in
+      if case .customer(let at, _) = held.message.place { min(told, at - 1) } else { told }
+    }
+  }
+
   /// What must be stored since the last call, with the mark of now.
   mutating func takeChanges() -> Changes {
     defer { changes = Changes() }
     return changes
   }
 
+  /// Milliseconds by which a clock that is right is set back.
+  private static let correction: Int64 = 1000
   /// Messages that are read ahead.
   static let windowLimit = 1000
   /// Milliseconds of success after which twice as many requests may be under way.

@@ -15,9 +15,8 @@ extension SinkMachine {
     func isAfter(_ mark: Mark) -> Bool {
       switch self {
       case .event(let seq): seq > mark.seq
-      case .turn(let at, _), .recalculation(let at, _), .customer(let at, _),
-        .quarantined(let at, _):
-        at > mark.clock
+      case .customer(let at, _): at > mark.told
+      case .turn(let at, _), .recalculation(let at, _), .quarantined(let at, _): at > mark.clock
       }
     }
   }

@@ -3,6 +3,7 @@ import Platform
 import Queries
 import Store
 import StrictJSON
+import Synchronization
 
 /// Notices that the wall clock was set: nothing that follows from the time alone is told then, as a
 /// wrong clock would end everybody's access.
@@ -21,10 +22,23 @@ struct ClockWatch: Sendable, Equatable {
   init(offset: Int64? = nil) { self.offset = offset }
 
   /// Compares the clocks. Milliseconds since 1970, and since the boot.
-  mutating func look(wall: Int64, sinceBoot: Int64) {
+  ///
+  /// - Parameter ahead: how far the wall clock is ahead of the shared journal's, which is compared
+  ///   instead; nil without one.
+  mutating func look(wall: Int64, sinceBoot: Int64, ahead: Int64? = nil) {
     let current = wall - sinceBoot
-    isStepped = abs(current - (offset ?? current)) > Self.tolerance
+    isStepped = abs(ahead ?? (current - (offset ?? current))) > Self.tolerance
     if !isStepped { offset = current }
+  }
+
+  /// Looks at the clocks of now.
+  ///
+  /// - Returns: whether the wall clock may be believed.
+  mutating func look(_ ledger: Ledger, at now: Int64) -> Bool {
+    look(
+      wall: now, sinceBoot: Clock.millisecondsSinceBoot(),
+      ahead: ledger.copy?.serverTime.map { now - $0 })
+    return !isStepped
   }
 
   /// Takes the wall clock for right, as an operator says that it is.
@@ -43,7 +57,7 @@ struct SettledTime {
 
   /// Milliseconds after which nothing can be submitted to the writer any more with an earlier
   /// receive time: more than its proof takes.
-  private static let settling: Int64 = 1000
+  static let settling: Int64 = 1000
 
   /// Looks once a second, unless the writer is held up: what it has not answered may be older than
   /// what is told.
@@ -71,8 +85,9 @@ struct SettledTime {
 /// does.
 struct DeliveryClock {
   private let ledger: Ledger
+  private let customers: CustomerFollower
   private let boot: [UInt8]
-  private var watch: ClockWatch
+  private var isStepped = false
   /// What is stored of it.
   private var storedOffset: Int64?
   private var settled = SettledTime()
@@ -86,20 +101,23 @@ struct DeliveryClock {
   /// Milliseconds by which the clock may drift before its offset is stored again.
   private static let drift: Int64 = 1000
 
-  /// Takes over what was known of the clock before a restart, as the machine was not started since.
-  init(_ ledger: Ledger, _ store: SinkStore) throws(LedgerError) {
-    self.ledger = ledger
+  init(
+    _ ledger: Ledger, _ customers: CustomerFollower, _ store: SinkStore
+  ) throws(LedgerError) {
+    (self.ledger, self.customers) = (ledger, customers)
     boot = try Boot.id()
-    watch = ClockWatch(offset: try store.clockOffset(boot: boot))
     try store.forgetTold()
   }
 
   /// Looks whether the clock was set, and takes over what another process announced.
   mutating func look(_ store: SinkStore) throws(LedgerError) {
-    let (wasStepped, now) = (watch.isStepped, Clock.now())
-    watch.look(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
-    if watch.isStepped != wasStepped { log() }
-    if let offset = watch.offset, abs(offset - (storedOffset ?? .max / 2)) > Self.drift {
+    let now = Clock.now()
+    let (isTrusted, offset) = customers.clock.withLock { ($0.look(ledger, at: now), $0.offset) }
+    if isStepped == isTrusted {
+      isStepped = !isTrusted
+      log()
+    }
+    if let offset, abs(offset - (storedOffset ?? .max / 2)) > Self.drift {
       try store.setClockOffset(offset, boot: boot)
       storedOffset = offset
     }
@@ -115,8 +133,15 @@ struct DeliveryClock {
   }
 
   /// An operator saw that the clock is right.
-  mutating func accept(at now: Int64) {
-    watch.accept(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
+  func accept(at now: Int64) {
+    customers.clock.withLock { $0.accept(wall: now, sinceBoot: Clock.millisecondsSinceBoot()) }
+  }
+
+  /// What is wrong with the clock; nil if nothing is known to be.
+  func fault(at now: Int64) -> String? {
+    if isStepped { return "the clock was set: nothing is told that follows from the time alone" }
+    let ahead = ledger.receivedAhead(of: now)
+    return ahead > 0 ? "the newest receive time is \(ahead / 1000) s ahead of this clock" : nil
   }
 
   /// Whether events wait for rows that are being caught up, as after a restart: what time alone
@@ -136,12 +161,12 @@ struct DeliveryClock {
   /// How far what time alone changes is told now; nil while the clock cannot be trusted, or no rows
   /// of this fold have every event.
   func sweep(_ reader: LedgerReader, at now: Int64) -> MessageOrder.Sweep? {
-    guard !watch.isStepped, reader.knowsTurns else { return nil }
+    guard !isStepped, reader.knowsTurns else { return nil }
     return MessageOrder.Sweep(through: settled.through(ledger, at: now), now: now)
   }
 
   private func log() {
-    guard watch.isStepped else { return Log.write(.info, "clock_agrees") }
+    guard isStepped else { return Log.write(.info, "clock_agrees") }
     Log.write(
       .warning, "clock_stepped",
       [

@@ -31,16 +31,20 @@ struct DeliveryFiles {
   // MARK: Where a sink goes on
 
   /// The record of a sink that is new in the configuration: it begins where that says.
-  func newRecord(_ sink: Configuration.Sink, at now: Int64) throws(LedgerError) -> SinkRecord {
-    let head = try reader.journal.head()
-    let end = SinkMachine.Mark(seq: head.seq, hash: head.hash, clock: now)
-    var record = SinkRecord(SinkRecord.ID(sink.name), end, since: now)
+  ///
+  /// - Parameter begin: where the journal was when the configuration was read.
+  func newRecord(
+    _ sink: Configuration.Sink, from begin: SinkMachine.Mark, at now: Int64
+  ) throws(LedgerError) -> SinkRecord {
+    var record = SinkRecord(SinkRecord.ID(sink.name), begin, since: now)
     if store.lostNames.contains(sink.name) {
       record.lose("its place in the journal was lost with sinks.sqlite", at: now)
-    } else if let mark = try mark(sink.from, at: now) {
-      record.mark = mark
-    } else {
-      record.lose("its `from` is no place in this journal", at: now)
+    } else if sink.from != .now {
+      if let mark = try mark(sink.from, at: now) {
+        record.mark = mark
+      } else {
+        record.lose("its `from` is no place in this journal", at: now)
+      }
     }
     if record.isLost { DeliveryStatus.logLost(record.id.name, record.reason) }
     return record
@@ -79,9 +83,13 @@ struct DeliveryFiles {
     _ start: Configuration.Sink.Start, at now: Int64
   ) throws(LedgerError) -> SinkMachine.Mark? {
     switch start {
-    case .now: try mark(try reader.journal.head().seq, clock: now)
-    case .start: try mark(0)
-    case .after(let seq, let hash): try mark(seq, hash)
+    case .now:
+      let told = customers.reserve()
+      var mark = try mark(try reader.journal.head().seq, clock: now)
+      mark?.told = told
+      return mark
+    case .start: return try mark(0)
+    case .after(let seq, let hash): return try mark(seq, hash)
     }
   }
 
@@ -95,7 +103,9 @@ struct DeliveryFiles {
       return nil
     }
     let received = try reader.journal.receivedAt(seq) ?? 1
-    return SinkMachine.Mark(seq: seq, hash: hash, clock: clock ?? received - 1)
+    let time = clock ?? received - 1
+    return SinkMachine.Mark(
+      seq: seq, hash: hash, clock: time, told: min(time, customers.reserve()))
   }
 
   // MARK: What no event causes
@@ -116,16 +126,6 @@ struct DeliveryFiles {
         found.append(.init(.quarantined(at: at, id: id), at: at, stream: nil))
       }
     }
-    if filter.wantsCustomers {
-      let changes = try customers.changes(after: time, through: last, limit: limit)
-      for (at, stream, app) in changes {
-        let isWanted = filter.passes(app, type: MessageType.entitlementChanged)
-        found.append(
-          .init(
-            .customer(at: at, stream: stream), at: at, stream: stream == 0 ? nil : stream,
-            isWanted: isWanted))
-      }
-    }
     guard filter.wantsMoments else { return found }
     for item in try store.recalculations(after: time, through: last, limit: limit) {
       let key = try reader.journal.streamKey(item.stream)
@@ -142,11 +142,25 @@ struct DeliveryFiles {
     return Array(found.prefix(limit))
   }
 
-  /// How far a sink is told: of what customers have by name, as far as it was looked at.
-  func sweep(_ filter: MessageFilter, _ sweep: MessageOrder.Sweep?) -> MessageOrder.Sweep? {
-    guard let sweep, filter.wantsCustomers else { return sweep }
+  /// The first of what customers have by name after a moment; to a sink that is not told of it, one
+  /// in place of all.
+  ///
+  /// - Throws: what SQLite reports.
+  func changes(
+    _ filter: MessageFilter, after told: Int64
+  ) throws(LedgerError) -> [MessageOrder.Moment] {
     let through = customers.through
-    return MessageOrder.Sweep(through: min(sweep.through, through), now: min(sweep.now, through))
+    guard through > told else { return [] }
+    guard filter.wantsCustomers else {
+      return [.init(.customer(at: through, stream: 0), at: through, stream: nil, isWanted: false)]
+    }
+    let changes = try customers.changes(after: told, limit: MessageOrder.momentLimit)
+    return changes.map { at, app, cause in
+      MessageOrder.Moment(
+        .customer(at: at, stream: cause.stream), at: at,
+        stream: cause.stream == 0 ? nil : cause.stream,
+        isWanted: filter.passes(app, type: MessageType.entitlementChanged), behind: cause)
+    }
   }
 
   private func turns(
@@ -169,13 +183,13 @@ extension SinkRecord {
     last: Int64? = nil, only: String? = nil
   ) {
     self.init(
-      id, seq: mark.seq, hash: mark.hash, clock: mark.clock, state: condition.rawValue, since: now,
-      last: last, only: only)
+      id, seq: mark.seq, hash: mark.hash, clock: mark.clock, told: mark.told,
+      state: condition.rawValue, since: now, last: last, only: only)
   }
 
   var mark: SinkMachine.Mark {
-    get { SinkMachine.Mark(seq: seq, hash: hash, clock: clock) }
-    set { (seq, hash, clock) = (newValue.seq, newValue.hash, newValue.clock) }
+    get { SinkMachine.Mark(seq: seq, hash: hash, clock: clock, told: told) }
+    set { (seq, hash, clock, told) = (newValue.seq, newValue.hash, newValue.clock, newValue.told) }
   }
 
   var isLost: Bool { state == SinkMachine.Condition.lost.rawValue }

@@ -36,7 +36,7 @@ final class DeliveryLane {
     let stored = SinkMachine.Stored(
       condition: SinkMachine.Condition(rawValue: record.state) ?? .lost, mark: mark,
       held: try store.held(id).map { SinkMachine.HeldMessage($0, mark) },
-      dead: try store.dead(id, afterSeq: mark.seq, clock: mark.clock).map(\.place),
+      dead: try store.dead(id, afterSeq: mark.seq, time: min(mark.clock, mark.told)).map(\.place),
       lastDead: dead.last)
     machine = SinkMachine(
       stored, Self.settings(sink, record), seed: UInt64(bitPattern: Int64(id.name.hashValue)))
@@ -82,21 +82,24 @@ final class DeliveryLane {
   ) throws(LedgerError) -> Bool {
     self.head = head
     guard !waits || id.replay > 0 else { return false }
+    let sweep = id.replay == 0 ? sweep : nil
+    if let sweep { machine.goBack(to: sweep.now) }
     let (room, last, fed) = (machine.room, min(head, record.last ?? .max), machine.fed)
     guard room > 0 else { return false }
-    let sweep = id.replay == 0 ? files.sweep(filter, sweep) : nil
+    let changes = id.replay == 0 ? try files.changes(filter, after: fed.told) : []
     let events =
       fed.seq < last
       ? try files.reader.journal.messageEvents(
         after: fed.seq, through: last, limit: min(room, Self.pieceSize)) : []
-    guard !events.isEmpty || sweep.map({ $0.through > fed.clock }) ?? false else { return false }
+    guard !events.isEmpty || !changes.isEmpty || sweep.map({ $0.through > fed.clock }) ?? false
+    else { return false }
     let filter = filter
     let piece = try MessageOrder.piece(
       events.map { event in
         MessageOrder.Event(
           seq: event.seq, hash: event.hash, stream: event.stream, receivedAt: event.receivedAt,
           isWanted: filter.passes(event))
-      }, reachesHead: events.last?.seq ?? last == last, from: fed, sweep
+      }, reachesHead: events.last?.seq ?? last == last, from: fed, sweep, changes: changes
     ) { (after, through, limit) throws(LedgerError) in
       try files.moments(filter, after: after, through: through, limit)
     }
@@ -263,13 +266,16 @@ final class DeliveryLane {
   }
 
   /// What it does now, as `GET /v1/sinks` shows it.
-  func status(at now: Int64) -> DeliveryStatus {
+  ///
+  /// - Parameter fault: what is wrong with the clock.
+  func status(at now: Int64, _ fault: String?) -> DeliveryStatus {
     let outage = machine.outage
     let oldest = machine.window.oldestReceivedAt
     return DeliveryStatus(
       id: id, kind: sink.kind.rawValue, url: String(sink.url.text.prefix { $0 != "?" }),
       state: state, since: record.since,
-      reason: outage?.failure.text ?? record.reason ?? lastFailure?.text, lastStatus: lastStatus,
+      reason: outage?.failure.text ?? record.reason ?? lastFailure?.text ?? fault,
+      lastStatus: lastStatus,
       seq: machine.mark.seq, hash: machine.mark.hash, end: min(head, record.last ?? .max),
       lagMilliseconds: oldest.map { max(0, now - $0) } ?? 0,
       held: Int64(machine.held.count), dead: deadCount,

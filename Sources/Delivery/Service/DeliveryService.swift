@@ -17,10 +17,14 @@ public final class DeliveryService: Sendable {
   let thread = ServiceThread("delivery", .background)
   /// Seconds from the receive time of an event to the receiver's acceptance.
   public let latencies = Histogram([0.01, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3600, 86_400])
+  /// Signalled once the places of new sinks are stored, or cannot be by this daemon now.
+  let begun = WakeupEvent()
   private let state = Mutex(State())
 
   private struct State {
     var statuses: [DeliveryStatus] = []
+    /// Where sinks begin that are new, by name.
+    var beginnings: [String: SinkMachine.Mark] = [:]
     var commands: [(SinkCommand, @Sendable (SinkCommand.Outcome) -> Void)] = []
     var isStopped = false
   }
@@ -47,8 +51,31 @@ public final class DeliveryService: Sendable {
     let service = DeliveryService(ledger, version: version, configuration: configuration)
     ledger.onCommit { [thread = service.thread] in thread.wake() }
     try service.customers.start()
+    service.noteBeginnings(of: configuration())
     try service.thread.start { DeliveryWorker.run(service) }
+    // What is accepted from now on is sent, also after a crash.
+    service.begun.wait(milliseconds: 2_000)
     return service
+  }
+
+  /// Has sinks that are new begin where the journal is now. Called when a configuration is read.
+  public func noteBeginnings(of configuration: Configuration) {
+    let mark = end
+    state.withLock { state in
+      let names = configuration.sinks.map { ($0.name, state.beginnings[$0.name] ?? mark) }
+      state.beginnings = Dictionary(names) { first, _ in first }
+    }
+  }
+
+  func beginning(of sink: Configuration.Sink) -> SinkMachine.Mark {
+    state.withLock { $0.beginnings[sink.name] } ?? end
+  }
+
+  private var end: SinkMachine.Mark {
+    // First: what is told later may be of this head, but not what is told by now of a later one.
+    let told = customers.reserve()
+    let head = ledger.head
+    return SinkMachine.Mark(seq: head.seq, hash: head.hash, clock: Clock.now(), told: told)
   }
 
   /// Ends the thread. A request without an answer within half a second is given up: its message is
@@ -72,6 +99,15 @@ public final class DeliveryService: Sendable {
   }
 
   func publish(_ statuses: [DeliveryStatus]) { state.withLock { $0.statuses = statuses } }
+
+  /// Says of sinks that were shown that another daemon has the duty to send now.
+  func publishElsewhere(at now: Int64) {
+    state.withLock { state in
+      for index in state.statuses.indices where state.statuses[index].isHere {
+        state.statuses[index].leave(at: now)
+      }
+    }
+  }
 
   /// Does what an operator asks, on the thread of the service.
   public func perform(

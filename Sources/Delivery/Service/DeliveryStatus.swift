@@ -19,7 +19,7 @@ public struct DeliveryStatus: Sendable {
   let kind: String
   /// Without the query, which can hold a secret. Of a mirror: host and port.
   let url: String
-  /// `up`, `down`, `paused`, `gone`, `lost`, `full` or, of a mirror, `filling`.
+  /// `up`, `down`, `paused`, `gone`, `lost`, `full`, `elsewhere` or, of a mirror, `filling`.
   public internal(set) var state: String
   public internal(set) var since: Int64
   /// Why, or what the last attempt failed with; nil if there is nothing to say.
@@ -43,6 +43,15 @@ public struct DeliveryStatus: Sendable {
 
   /// As of the feed.
   var cursor: String { Feed.cursor(seq, hash) }
+  /// Whether this daemon has the duty to send to it.
+  public var isHere: Bool { state != Self.elsewhere }
+  private static let elsewhere = "elsewhere"
+
+  mutating func leave(at now: Int64) {
+    (state, since) = (Self.elsewhere, now)
+    reason = "another daemon of the shared journal has the duty to send"
+  }
+
   /// Events of the journal that are not done.
   public var lagEvents: Int64 { max(0, end - seq) }
 
@@ -59,10 +68,11 @@ public struct DeliveryStatus: Sendable {
     JSONMember(
       "state",
       .oneOf(
-        ["up", "down", "paused", "gone", "lost", "full", "filling"],
+        ["up", "down", "paused", "gone", "lost", "full", elsewhere, "filling"],
         "up: it sends. down: the receiver does not answer, and is asked now and then. paused: by "
           + "a command. gone: the receiver answered 410. lost: its place in the journal is not "
-          + "known. full: too many messages were refused. filling: a mirror gets all its rows.")
+          + "known. full: too many messages were refused. elsewhere: another daemon sends, and "
+          + "this is as of then. filling: a mirror gets all its rows.")
     ) { $0.state },
     JSONMember("since", .time("Since when it is in that state.")) { $0.since },
     JSONMember("reason", .text("Why, or what the last attempt failed with.")) { $0.reason },

@@ -68,7 +68,10 @@ final class DeliveryWorker {
       // Without a sink, and while another daemon sends, nothing is stored and nothing is done.
       guard isHeld, isNeeded else {
         service.mirrors.adopt([])
-        if !isNeeded { service.publish([]) }
+        // Only who sends knows what sinks were told; without any, nobody asks.
+        service.customers.told = isNeeded ? nil : .max
+        if isNeeded { service.publishElsewhere(at: Clock.now()) } else { service.publish([]) }
+        service.begun.signal()
         for (_, completion) in service.takeCommands() {
           completion(isHeld ? .noSink : .unavailable)
         }
@@ -80,6 +83,7 @@ final class DeliveryWorker {
         return .atOnce
       } catch {
         StoreErrors.record(.sinks, "delivery_failed", error)
+        service.begun.signal()
         worker?.close()
         worker = nil
         return .after(idle)
@@ -91,7 +95,7 @@ final class DeliveryWorker {
   private init(_ service: DeliveryService, _ duty: SinkDuty) throws(LedgerError) {
     (self.service, self.duty) = (service, duty)
     files = try DeliveryFiles(service.ledger, service.customers)
-    clock = try DeliveryClock(service.ledger, files.store)
+    clock = try DeliveryClock(service.ledger, service.customers, files.store)
     var settings = ClientSettings()
     settings.connections = Self.connections
     do throws(ClientError) { client = try HTTPClient(settings) } catch {
@@ -114,6 +118,7 @@ final class DeliveryWorker {
       store(at: Clock.now(), isLast: true)
       return !isBlocked
     }
+    service.begun.signal()
     let hasMore = arePlacesLeft ? try advance() : false
     wait(hasMore)
     if !hasMore { gather() }
@@ -135,7 +140,7 @@ final class DeliveryWorker {
   }
 
   private func close() {
-    service.customers.told = .max
+    service.customers.told = nil
     files.store.close()
     for case .test(let completion) in sent.values { completion(.unavailable) }
     sent = [:]
@@ -154,7 +159,7 @@ final class DeliveryWorker {
       guard lanes[SinkRecord.ID(sink.name)] == nil else { continue }
       let stored = records.filter { $0.id.name == sink.name }
       if stored.isEmpty {
-        try add(try files.newRecord(sink, at: now), sink)
+        try add(try files.newRecord(sink, from: service.beginning(of: sink), at: now), sink)
         duty.addPlace()
       }
       for record in stored {
@@ -305,12 +310,12 @@ final class DeliveryWorker {
     storedAt = now
     unstored += ordered.compactMap { $0.takeChange(at: now) }
     let removed = lanes.values.filter(\.isFinished).map(\.id)
-    guard !unstored.isEmpty || !removed.isEmpty else { return }
+    guard !unstored.isEmpty || !removed.isEmpty else { return noteTold() }
     do throws(LedgerError) {
       try files.store.commit(unstored, removing: removed)
       unstored = []
       for id in removed { lanes[id] = nil }
-      service.customers.told = lanes.values.map(\.machine.mark.clock).min() ?? .max
+      noteTold()
       // What the table of duties lacks for now, the next holder repeats.
       try? duty.leave(files)
       if isBlocked { Log.write(.info, "sinks_stored") }
@@ -323,10 +328,17 @@ final class DeliveryWorker {
     }
   }
 
+  /// Says what need not be kept for sinks, once that is stored.
+  private func noteTold() {
+    let told = lanes.values.filter { $0.id.replay == 0 }.map(\.machine.told).min()
+    service.customers.told = told ?? .max
+  }
+
   private func publish(at now: Int64) {
     guard now - publishedAt >= Self.publishInterval || now < publishedAt else { return }
     (publishedAt, isUnpublished) = (now, false)
-    service.publish(ordered.map { $0.status(at: now) })
+    let fault = clock.fault(at: now)
+    service.publish(ordered.map { $0.status(at: now, fault) })
   }
 
   // MARK: Commands
@@ -365,10 +377,11 @@ final class DeliveryWorker {
     }
     storeNow(at: now)
     let replays = lanes(of: command.name).filter { $0.id.replay > 0 }
+    let fault = clock.fault(at: now)
     return .shown(
-      lane.status(at: now), held: lane.held(Self.listed),
+      lane.status(at: now, fault), held: lane.held(Self.listed),
       dead: try files.store.dead(lane.id, limit: Self.listed),
-      replays: replays.map { $0.status(at: now) })
+      replays: replays.map { $0.status(at: now, fault) })
   }
 
   private func performOnMirror(_ command: SinkCommand) -> SinkCommand.Outcome {

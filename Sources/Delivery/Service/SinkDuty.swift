@@ -50,8 +50,9 @@ final class SinkDuty {
       return false
     }
     if left.file != files.store.id {
-      try files.store.replace(left.records(since: Clock.now()))
-      if let clock = left.clock { files.customers.tellAgain(after: clock - Self.skew) }
+      let behind = files.customers.reserve()
+      try files.store.replace(left.records(since: Clock.now(), told: behind))
+      if !left.isEmpty { files.customers.tellAgain(after: (left.told ?? 0) - Self.skew) }
     }
     (positions, holding, placing, waitsSince) = (left, epoch, .wanted, nil)
     return true
@@ -92,7 +93,7 @@ final class SinkDuty {
   func leave(_ files: DeliveryFiles) throws(LedgerError) {
     guard ledger.copy != nil else { return }
     try positions.update(from: files.store, files.reader.journal)
-    positions.looked = files.customers.looked
+    positions.told = try files.customers.done()
     ledger.duties.save(positions.bytes, of: .sinks)
   }
 }
@@ -113,8 +114,9 @@ public struct SinkPositions: Sendable {
   /// The `sinks.sqlite` that they were read from; empty if they were not.
   private(set) var file: [UInt8] = []
   private var positions: [String: Position] = [:]
-  /// Until when it was looked at what customers have by name; nil if that is not known.
-  var looked: Int64?
+  /// What customers have by name was told to every sink, as far as it happened until this time;
+  /// nil if that is not known. Milliseconds since 1970.
+  var told: Int64?
 
   init() {}
 
@@ -155,19 +157,17 @@ public struct SinkPositions: Sendable {
   }
 
   /// What the next holder has to store; a sink whose place it does not have is lost there.
-  func records(since now: Int64) -> [SinkRecord] {
+  ///
+  /// - Parameter told: as in `SinkRecord`, of the next holder.
+  func records(since now: Int64, told: Int64) -> [SinkRecord] {
     positions.map { name, position in
       SinkRecord(
         SinkRecord.ID(name), seq: position.seq, hash: position.hash, clock: position.clock,
-        state: position.state, since: now)
+        told: told, state: position.state, since: now)
     }
   }
 
-  /// What customers have by name was told to every sink through this moment; nil if nothing was
-  /// left.
-  var clock: Int64? {
-    positions.isEmpty ? nil : min(looked ?? 0, positions.values.map(\.clock).min() ?? 0)
-  }
+  var isEmpty: Bool { positions.isEmpty }
 
   /// The last event that a place names; 0 without any.
   var last: Int64 { positions.values.map(\.seq).max() ?? 0 }
@@ -186,7 +186,7 @@ public struct SinkPositions: Sendable {
     }
     return JSONValue.object([
       ("file", .string(Hexadecimal.encode(file))), ("sinks", .object(sinks)),
-      ("looked", .optional(looked)),
+      ("told", .optional(told)),
     ]).bytes
   }
 
@@ -194,7 +194,7 @@ public struct SinkPositions: Sendable {
   init(parsing bytes: [UInt8]) {
     guard let root = try? JSONDocument(parsing: bytes).root else { return }
     file = root["file"]?.string.flatMap(Hexadecimal.decode) ?? []
-    looked = root["looked"]?.integer
+    told = root["told"]?.integer
     for member in root["sinks"]?.members ?? [] {
       guard let seq = member.value["seq"]?.integer, let clock = member.value["clock"]?.integer,
         let hash = member.value["hash"]?.string.flatMap(Hexadecimal.decode),

@@ -10,6 +10,9 @@ public final class CopyStatus: Sendable {
     var wholeAt: Int64?
     var failure: LedgerError?
     var faults = CopyFaults.none
+    /// The shared journal's clock minus the monotonic one, milliseconds; nil if it is not known.
+    var clock: Int64?
+    var isAhead = false
   }
 
   private let state = Mutex(State())
@@ -44,6 +47,34 @@ public final class CopyStatus: Sendable {
     }
     guard isNew else { return StoreErrors.count(.sharedJournal) }
     StoreErrors.record(.sharedJournal, "shared_journal_unavailable", failure)
+  }
+
+  /// The shared journal's clock, milliseconds since 1970; nil if it is not known.
+  public var serverTime: Int64? { state.withLock { $0.clock }.map { $0 + Self.monotonic } }
+
+  private static var monotonic: Int64 { Clock.monotonicNanoseconds() / 1_000_000 }
+
+  /// The shared journal's clock was read. Logged once while this machine's is ahead of it.
+  ///
+  /// - Returns: the latest receive time that may be appended.
+  func record(clock: Int64?) -> Int64 {
+    guard let clock else { return .max }
+    let ahead = Clock.now() - clock
+    let isAhead = ahead > Ledger.clockTolerance
+    let isNew = state.withLock { state in
+      defer { (state.clock, state.isAhead) = (clock - Self.monotonic, isAhead) }
+      return isAhead && !state.isAhead
+    }
+    if isNew {
+      Log.write(
+        .warning, "clock_ahead",
+        [
+          ("seconds", .integer(ahead / 1000)),
+          ("hint", .string("events get the time of the shared journal's server")),
+          ("next", .string("set this machine's clock, or the server's")),
+        ])
+    }
+    return isAhead ? clock : .max
   }
 
   /// Milliseconds since the copy last had everything, or since the start.

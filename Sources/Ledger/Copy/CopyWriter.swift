@@ -183,6 +183,7 @@ final class CopyWriter {
     try verify(by: deadline)
     while true {
       let tail = try shared.begin(after: journal.position, by: deadline)
+      journal.receiveLimit = status.record(clock: shared.clock)
       observe(tail)
       try follow(tail)
       if tail.isWhole { return }
@@ -198,6 +199,7 @@ final class CopyWriter {
   ) throws(LedgerError) {
     while true {
       let tail = try shared.tail(after: journal.position, limit: JournalTail.limit, by: deadline)
+      journal.receiveLimit = status.record(clock: shared.clock)
       observe(tail)
       try follow(tail)
       if tail.isWhole { return }

@@ -1,6 +1,7 @@
 import Entitlements
 public import Platform
 public import Store
+import StrictJSON
 import Synchronization
 
 /// The running ledger: one data folder, one writer thread, and the queue in front of it.
@@ -42,6 +43,7 @@ public final class Ledger: Sendable {
     var hasProjection = false
     var durations: [String: Int64] = [:]
     var erasures = 0
+    var isReceivedAhead = false
     var refreshes: [@Sendable (Bool) -> Void] = []
   }
 
@@ -227,6 +229,28 @@ public final class Ledger: Sendable {
       received > now.advanced(orBoundBy: Self.clockTolerance)
     else { return 0 }
     return received.subtracting(orBoundBy: now)
+  }
+
+  /// Warns, once until it is over, if the newest event was received in the future, as by a machine
+  /// that started with a wrong clock. Called about once a second.
+  public func lookAtClock() {
+    let ahead = receivedAhead(of: Clock.now())
+    let isNew = state.withLock { state in
+      defer { state.isReceivedAhead = ahead > 0 }
+      return ahead > 0 && !state.isReceivedAhead
+    }
+    guard isNew else { return }
+    Log.write(
+      .warning, "received_ahead",
+      [
+        ("seq", .integer(seq)), ("seconds", .integer(ahead / 1000)),
+        (
+          "next",
+          .string(
+            "set the clock if it is behind; else it was ahead, and new events get the last receive "
+              + "time until it is reached")
+        ),
+      ])
   }
 
   /// Has the writer look whether another program removed, replaced or cut a file of the journal,

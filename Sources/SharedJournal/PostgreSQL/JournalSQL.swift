@@ -1,4 +1,5 @@
 import Clients
+import Store
 
 /// The statements of a shared journal, with its schema. Every table is named with the schema: no
 /// setting of a session is changed, because a pooler would give it to another client.
@@ -33,7 +34,10 @@ struct JournalSQL {
     """
 
   var head: String {
-    "SELECT seq, hash, received_at_ms, notes, notes_hash FROM \(schema).head"
+    """
+    SELECT seq, hash, received_at_ms, notes, notes_hash,
+      (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM \(schema).head
+    """
   }
 
   var lockedHead: String { head + " FOR UPDATE" }
@@ -152,9 +156,15 @@ struct JournalSQL {
     ON CONFLICT (name) DO UPDATE SET holder = $2,
       epoch = duty.epoch + CASE WHEN duty.holder = $2 THEN 0 ELSE 1 END,
       until = now() + $3 * interval '1 s'
-    WHERE duty.until < now() OR duty.holder = $2
+    WHERE NOT (\(isLease("duty."))) OR duty.holder = $2
     RETURNING epoch, position
     """
+  }
+
+  /// One that ends later than any that is taken now is none: the server's clock was ahead, or
+  /// somebody else wrote it.
+  private func isLease(_ table: String = "") -> String {
+    "\(table)until BETWEEN now() AND now() + \(2 * DutyLease.seconds) * interval '1 s'"
   }
 
   var saveDuty: String {
@@ -187,6 +197,6 @@ struct JournalSQL {
   }
 
   var duties: String {
-    "SELECT name, holder, until >= now() FROM \(schema).duty ORDER BY name"
+    "SELECT name, holder, \(isLease()) FROM \(schema).duty ORDER BY name"
   }
 }

@@ -20,6 +20,7 @@ public final class PostgresJournal: SharedJournal {
   private let sql: JournalSQL
   /// The head while it is held.
   private var held: JournalPosition?
+  public private(set) var clock: Int64?
 
   /// How long a ROLLBACK may take, milliseconds; past it the connection is closed, which does the
   /// same.
@@ -107,6 +108,7 @@ public final class PostgresJournal: SharedJournal {
   ) throws(LedgerError) -> JournalTail {
     do throws(LedgerError) {
       let tail = try TailReading.tail(answers, after: place, limit: limit)
+      clock = answers.first?.integer(0, 5)
       if tail.isWhole { held = tail.head } else { rollBack() }
       return tail
     } catch {
@@ -184,7 +186,9 @@ public final class PostgresJournal: SharedJournal {
   public func tail(
     after place: JournalPosition, limit: Int, by deadline: Deadline
   ) throws(LedgerError) -> JournalTail {
-    let head = try TailReading.head(try link.execute(sql.head, by: deadline), after: place)
+    let rows = try link.execute(sql.head, by: deadline)
+    clock = rows.integer(0, 5)
+    let head = try TailReading.head(rows, after: place)
     if head.isSamePlace(as: place) { return JournalTail(head: head) }
     let connection = try link.usable(by: deadline)
     let statements =

@@ -40,7 +40,7 @@ extension Journal {
     }
     let statement = OwnerStatement(
       new.content, mac: account?.mac ?? OwnerStatement.nobody, environment: new.environment,
-      bundleId: new.bundleId, at: max(new.receivedAt, head.receivedAt ?? .min),
+      bundleId: new.bundleId, at: max(min(new.receivedAt, receiveLimit), head.receivedAt ?? .min),
       id: Self.id(new.idempotencyKey, account).description, token: new.token)
     if let found = try journaled(statement.notificationUUID, connection) {
       return found.statement?.saysTheSame(as: statement) == true

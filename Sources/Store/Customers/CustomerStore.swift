@@ -215,23 +215,41 @@ public final class CustomerStore {
 
   // MARK: Changes
 
-  /// The first changes after a moment, through another, in order.
+  /// The first changes after a moment in order, and all others of the last one's moment.
   ///
   /// - Throws: what SQLite reports.
   public func changes(
-    after time: Int64, through last: Int64, limit: Int
-  ) throws(LedgerError) -> [(at: Int64, stream: Int64, app: StreamKey)] {
+    after time: Int64, limit: Int
+  ) throws(LedgerError) -> [(at: Int64, app: StreamKey, cause: CustomerCause)] {
     try connection.statement(
       """
-      SELECT at_ms, stream, environment, bundle_id FROM change WHERE at_ms > ? AND at_ms <= ?
-      ORDER BY at_ms, stream LIMIT ?
+      SELECT at_ms, stream, environment, bundle_id, reason, seq, happened_ms FROM change
+      WHERE at_ms > ?1 AND at_ms <= (SELECT max(at_ms) FROM (
+        SELECT at_ms FROM change WHERE at_ms > ?1 ORDER BY at_ms LIMIT ?2))
+      ORDER BY at_ms, stream
       """
-    ).bind(1, time).bind(2, last).bind(3, Int64(limit)).all { row in
+    ).bind(1, time).bind(2, Int64(limit)).all { row in
       let app = StreamKey(
         environment: Environment(rawValue: row.text(2)), bundleId: row.text(3),
         originalTransactionId: "")
-      return (row.int(0), row.int(1), app)
+      return (row.int(0), app, Self.cause(row, from: 4, stream: row.int(1)))
     }
+  }
+
+  /// The columns reason, seq and happened_ms.
+  private static func cause(_ row: Statement, from first: Int32, stream: Int64) -> CustomerCause {
+    CustomerCause(
+      CustomerCause.Reason(rawValue: row.text(first)) ?? .event, seq: row.optionalInt(first + 1),
+      at: row.int(first + 2), stream: stream)
+  }
+
+  /// When the first of what is told after a moment happened, milliseconds since 1970; nil if there
+  /// is nothing.
+  ///
+  /// - Throws: what SQLite reports.
+  public func firstCause(after time: Int64) throws(LedgerError) -> Int64? {
+    try connection.statement("SELECT min(happened_ms) FROM change WHERE at_ms > ?").bind(1, time)
+      .first { $0.optionalInt(0) } ?? nil
   }
 
   /// What is told of a stream at a moment; nil if it is not known any more.
@@ -250,10 +268,7 @@ public final class CustomerStore {
       }
       return CustomerChange(
         CustomerEntitlement.Customer(row), row.text(4), before: answer(row.text(5)),
-        after: answer(row.text(6)),
-        CustomerCause(
-          CustomerCause.Reason(rawValue: row.text(7)) ?? .event, seq: row.optionalInt(8),
-          at: row.int(9), stream: stream))
+        after: answer(row.text(6)), Self.cause(row, from: 7, stream: stream))
     }
   }
 
@@ -306,7 +321,8 @@ public final class CustomerStore {
     try connection.checkpointIfNeeded()
   }
 
-  /// Puts what was to be told after a moment behind another one, in the same order.
+  /// Puts what happened after a time, with all that was to be told later, behind another moment in
+  /// the same order.
   ///
   /// - Parameter first: behind every moment at which something is to be told.
   /// - Throws: what SQLite reports.
@@ -315,7 +331,8 @@ public final class CustomerStore {
       """
       UPDATE change SET at_ms = ?1 + r.place FROM (
         SELECT at_ms AS at, stream AS id, dense_rank() OVER (ORDER BY at_ms) AS place
-        FROM change WHERE at_ms > ?2) r
+        FROM change
+        WHERE at_ms >= (SELECT min(at_ms) FROM change WHERE happened_ms > ?2)) r
       WHERE at_ms = r.at AND stream = r.id
       """
     ).bind(1, first).bind(2, time).run()

@@ -89,7 +89,7 @@ extension Journal {
   func appendNew(
     _ event: NewEvent, _ connection: SQLiteConnection
   ) throws(LedgerError) -> Outcome {
-    var receivedAt = event.receivedAt
+    var receivedAt = min(event.receivedAt, receiveLimit)
     if let last = head.receivedAt, receivedAt < last {
       if event.preservesReceivedAt {
         event.run?.end()

@@ -76,6 +76,9 @@ public final class Journal {
   }
   /// How many notifications of each owner are in quarantine.
   var quarantineSizes: [NewQuarantine.Owner: Int] = [:]
+  /// Milliseconds since 1970: a later receive time is lowered to this one. In a copy of a shared
+  /// journal, for which one clock counts.
+  public var receiveLimit = Int64.max
   /// Counted but not written yet.
   var waiting = WaitingCounts()
   private let live: SQLiteConnection

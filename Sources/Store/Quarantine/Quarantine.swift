@@ -31,7 +31,7 @@ extension Journal {
       .bind(4, item.claims.notificationUUID?.description)
       .bind(5, item.claims.environment?.rawValue).bind(6, item.claims.bundleId)
       .bind(7, item.claims.notificationType).bind(8, item.claims.signedDate)
-      .bind(9, item.receivedAt).bind(10, item.bodySHA256)
+      .bind(9, min(item.receivedAt, receiveLimit)).bind(10, item.bodySHA256)
       .bind(11, stored.dictionary).bind(12, stored.bytes)
       .bind(13, item.claims.originalTransactionId)
     try statement.run()

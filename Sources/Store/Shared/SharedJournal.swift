@@ -14,6 +14,10 @@ public import Platform
 /// - T5. An answer leaves only after a commit that is known to be durable.
 /// - T6. The head is not held for longer than a few seconds.
 public protocol SharedJournal: AnyObject {
+  /// The clock of the shared journal when its head was last asked for, milliseconds since 1970; nil
+  /// if that is not known.
+  var clock: Int64? { get }
+
   /// The id of the journal, 16 bytes. A shared journal without an id gets `proposed` for good.
   ///
   /// - Throws: `.sharedRefused` if it cannot be used at all, `.sharedNewer` if another program made

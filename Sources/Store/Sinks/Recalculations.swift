@@ -194,15 +194,8 @@ extension SinkStore {
 
   // MARK: The clock
 
-  /// Wall clock minus boot time when they were last right, milliseconds, if it was stored since the
-  /// machine started.
+  /// Stores wall clock minus boot time, milliseconds, as they are right.
   ///
-  /// - Throws: what SQLite reports.
-  public func clockOffset(boot: [UInt8]) throws(LedgerError) -> Int64? {
-    try connection.statement("SELECT offset_ms FROM clock WHERE boot = ?").bind(1, boot)
-      .first { $0.int(0) }
-  }
-
   /// - Throws: what SQLite reports.
   public func setClockOffset(_ offset: Int64, boot: [UInt8]) throws(LedgerError) {
     try connection.atomically { () throws(LedgerError) in

@@ -9,7 +9,8 @@ enum SinkFile {
     CREATE TABLE sink (
       name TEXT NOT NULL, replay INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL,
       clock_ms INTEGER NOT NULL, state TEXT NOT NULL, since_ms INTEGER NOT NULL, reason TEXT,
-      last INTEGER, only TEXT, PRIMARY KEY (name, replay)) STRICT, WITHOUT ROWID;
+      last INTEGER, only TEXT, told_ms INTEGER NOT NULL DEFAULT 0,
+      PRIMARY KEY (name, replay)) STRICT, WITHOUT ROWID;
     CREATE TABLE held (
       name TEXT NOT NULL, replay INTEGER NOT NULL, ordinal INTEGER NOT NULL, seq INTEGER,
       turn_ms INTEGER, stream INTEGER, received_ms INTEGER NOT NULL, attempts INTEGER NOT NULL,
@@ -45,11 +46,17 @@ enum SinkFile {
     ALTER TABLE dead ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
     """ + "\n" + clockTables
 
+  /// Before the fourth schema, one clock was of everything that no event is about.
+  private static let fromThird = """
+    ALTER TABLE sink ADD COLUMN told_ms INTEGER NOT NULL DEFAULT 0;
+    UPDATE sink SET told_ms = clock_ms;
+    """
+
   /// Its application_id is `SUBD`.
   static func file(_ folder: DataFolder) -> BoundFile {
     BoundFile(
       path: folder.sinks, applicationId: 0x5355_4244, tables: tables,
-      upgrades: [fromFirst, BoundFile.fileTable])
+      upgrades: [fromFirst, BoundFile.fileTable, fromThird])
   }
 
   // MARK: The list of sinks

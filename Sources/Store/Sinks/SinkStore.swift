@@ -34,14 +34,14 @@ public final class SinkStore {
   public func sinks() throws(LedgerError) -> [SinkRecord] {
     try connection.statement(
       """
-      SELECT name, replay, seq, hash, clock_ms, state, since_ms, reason, last, only FROM sink
-      ORDER BY name, replay
+      SELECT name, replay, seq, hash, clock_ms, state, since_ms, reason, last, only, told_ms
+      FROM sink ORDER BY name, replay
       """
     ).all { row in
       SinkRecord(
         SinkRecord.ID(row.text(0), replay: row.int(1)), seq: row.int(2), hash: row.bytes(3),
-        clock: row.int(4), state: row.text(5), since: row.int(6), reason: row.optionalText(7),
-        last: row.optionalInt(8), only: row.optionalText(9))
+        clock: row.int(4), told: row.int(10), state: row.text(5), since: row.int(6),
+        reason: row.optionalText(7), last: row.optionalInt(8), only: row.optionalText(9))
     }
   }
 
@@ -81,11 +81,11 @@ public final class SinkStore {
   ///
   /// - Throws: what SQLite reports.
   public func dead(
-    _ id: SinkRecord.ID, afterSeq seq: Int64, clock: Int64
+    _ id: SinkRecord.ID, afterSeq seq: Int64, time: Int64
   ) throws(LedgerError) -> [HeldRecord] {
     try connection.statement(
       Self.select + "FROM dead WHERE name = ? AND replay = ? AND (seq > ? OR turn_ms > ?)"
-    ).bind(1, id.name).bind(2, id.replay).bind(3, seq).bind(4, clock).all(Self.record)
+    ).bind(1, id.name).bind(2, id.replay).bind(3, seq).bind(4, time).all(Self.record)
   }
 
   /// How many messages were given up, and the last ordinal of one.

@@ -33,15 +33,23 @@ extension SinkStore {
     return Dictionary(all, uniquingKeysWith: { $1 })
   }
 
-  /// The latest moment through which a sink of a data folder was told what no event causes,
-  /// milliseconds since 1970; 0 if there is none.
+  /// What a data folder knows of the clock: the latest moment through which a sink was told what
+  /// customers have by name, 0 for none; and wall clock minus boot time when they were last right,
+  /// nil if that was not stored since the machine started. Milliseconds.
   ///
   /// - Throws: what SQLite or the file system reports.
-  public static func lastClock(_ folder: DataFolder) throws(LedgerError) -> Int64 {
-    guard let (connection, _) = try SinkFile.file(folder).read(in: folder) else { return 0 }
+  public static func clocks(
+    _ folder: DataFolder, boot: [UInt8]
+  ) throws(LedgerError) -> (told: Int64, offset: Int64?) {
+    let file = SinkFile.file(folder)
+    guard let (connection, schema) = try file.read(in: folder) else { return (0, nil) }
     defer { connection.close() }
-    return try connection.statement("SELECT max(clock_ms) FROM sink").first { $0.optionalInt(0) }
-      .flatMap { $0 } ?? 0
+    let column = schema == file.schema ? "told_ms" : "clock_ms"
+    let told = try connection.statement("SELECT max(\(column)) FROM sink")
+      .first { $0.optionalInt(0) }
+    let offset = try connection.statement("SELECT offset_ms FROM clock WHERE boot = ?")
+      .bind(1, boot).first { $0.int(0) }
+    return ((told ?? nil) ?? 0, offset)
   }
 
   /// The names of the sinks that a data folder ever had.

@@ -51,12 +51,12 @@ extension SinkStore {
     try connection.statement(
       """
       INSERT OR REPLACE INTO sink
-        (name, replay, seq, hash, clock_ms, state, since_ms, reason, last, only)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        (name, replay, seq, hash, clock_ms, state, since_ms, reason, last, only, told_ms)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
     ).bind(1, sink.id.name).bind(2, sink.id.replay).bind(3, sink.seq).bind(4, sink.hash)
       .bind(5, sink.clock).bind(6, sink.state).bind(7, sink.since).bind(8, sink.reason)
-      .bind(9, sink.last).bind(10, sink.only).run()
+      .bind(9, sink.last).bind(10, sink.only).bind(11, sink.told).run()
     for ordinal in change.released { try delete(ordinal, from: "held", sink.id) }
     for ordinal in change.revived { try delete(ordinal, from: "dead", sink.id) }
     for held in change.held { try insert(held, into: "held", sink.id) }

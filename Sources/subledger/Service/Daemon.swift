@@ -44,23 +44,27 @@ struct Daemon {
     }
     let service = LedgerService(ledger, configuration, version: Subledger.version)
     let recovery = recovery(service)
-    var (anchoring, server): (AnchorService?, HTTPServer?)
+    var (anchoring, delivery, server): (AnchorService?, DeliveryService?, HTTPServer?)
     do throws(LedgerError) {
       let anchors = try AnchorService.start(ledger, configuration.anchors)
       anchoring = anchors
       try service.startReading()
       try service.startSampling { manager.alive() }
       try startMapping(service)
+      // Before anything is accepted that new sinks are to be told.
+      let sending = try self.delivery(service)
+      delivery = sending
       let listening = try listen(settings, service)
       server = listening
       // Once the server listens: what Apple sends while it recovers arrives.
       try recovery.start()
       return Daemon(
         server: listening, service: service, anchoring: anchors, recovery: recovery,
-        delivery: try delivery(service))
+        delivery: sending)
     } catch {
       // The process ends now, and no thread may work while it does.
       recovery.stop()
+      delivery?.stop()
       server?.drain(within: 0)
       service.stop()
       ledger.stop()

@@ -29,7 +29,7 @@ enum ServeCommand {
         ("listen", .string(configuration.listen)), ("port", .integer(Int64(daemon.server.port))),
         ("data", .string(configuration.data)),
       ])
-    warnAboutClock(daemon.service.ledger)
+    daemon.service.ledger.lookAtClock()
     manager.ready()
     while case .reload(let user) = Signals.next() {
       manager.reloading()
@@ -82,24 +82,6 @@ enum ServeCommand {
           )
         ])
     }
-  }
-
-  /// Warns if the newest event was received in the future, as by a machine that started with a
-  /// wrong clock.
-  private static func warnAboutClock(_ ledger: Ledger) {
-    let ahead = ledger.receivedAhead(of: Clock.now())
-    guard ahead > 0 else { return }
-    Log.write(
-      .warning, "received_ahead",
-      [
-        ("seq", .integer(ledger.seq)), ("seconds", .integer(ahead / 1000)),
-        (
-          "next",
-          .string(
-            "set the clock if it is behind; else it was ahead, and new events get the last receive "
-              + "time until it is reached")
-        ),
-      ])
   }
 
   /// Warns about what others can read. A V1 secret that others can read refuses the configuration.

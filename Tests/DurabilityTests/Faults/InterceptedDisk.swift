@@ -160,15 +160,3 @@ final class InterceptedDisk {
   /// A path for a command's result that is intercepted too.
   func beside(_ name: String) -> String { installation.data.path + "-" + name }
 }
-
-/// A wall clock that can be set while a program runs.
-struct AdjustableClock: Sendable {
-  let file: URL
-
-  /// Sets it to the machine's clock plus this many milliseconds.
-  func set(aheadBy milliseconds: Int64) throws {
-    let handle = try FileHandle(forWritingTo: file)
-    try handle.write(contentsOf: withUnsafeBytes(of: milliseconds) { Data($0) })
-    try handle.close()
-  }
-}

@@ -10,6 +10,8 @@ package final class InMemorySharedJournal: SharedJournal {
 
   deinit { disconnect() }
 
+  package var clock: Int64? { server.state.withLock { $0.clock } }
+
   private var me: ObjectIdentifier { ObjectIdentifier(self) }
 
   private func run<Result>(

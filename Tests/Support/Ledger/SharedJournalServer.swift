@@ -41,6 +41,8 @@ package final class SharedJournalServer: Sendable {
     var holder: ObjectIdentifier?
     var faults: [Fault] = []
     var isDown = false
+    /// Milliseconds since 1970; nil: it has none.
+    package var clock: Int64?
     var duties: [String: Duty] = [:]
     var commits = 0
   }
