@@ -214,8 +214,9 @@ damage: deps ## Damages a projection 500 times, at rest and beside a daemon
 
 torture: disk simulation storm damage ## Runs disk, simulation, storm and damage
 
-hostile: deps ## Sends 100,000 generated requests and bodies
-	SUBLEDGER_COUNTS=hostile=$(HOSTILE) $(TEST) --filter '^HostileInputTests\.HostileNoise'
+hostile: deps ## Sends 100,000 generated requests and bodies, and feeds 20,000 lines to ingest
+	SUBLEDGER_COUNTS=hostile=$(HOSTILE),hostileLines=20000 $(TEST) \
+	  --filter '^HostileInputTests\.HostileNoise' --filter '^EndToEndTests\.HostileLine'
 
 fuzz: deps ## Fuzzes each parser that untrusted input reaches, five minutes each
 	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)

@@ -17,6 +17,9 @@ public struct Environment: RawRepresentable, Sendable, Hashable, Comparable,
   /// The environments that can be configured.
   public static let all = [production, sandbox]
 
+  /// The environment of this name that can be configured; nil for another name.
+  public static func named(_ name: String?) -> Environment? { all.first { $0.rawValue == name } }
+
   /// The name, for messages.
   public var description: String { rawValue }
 

@@ -102,18 +102,25 @@ public struct OwnerStatement: Sendable, Equatable {
     return JSONValue.object(members.sorted { $0.0 < $1.0 }).bytes
   }
 
-  /// Reads a body; nil if it is not exactly what `body` gives.
+  /// Whether JSON is meant as a statement: nothing that Apple sends has these members.
+  public static func isMeant(by root: JSONElement) -> Bool {
+    root["type"]?.string != nil && root["token"]?.string != nil
+  }
+
+  /// Reads a body; nil if it is not exactly what `body` gives, names no environment, or has a
+  /// mapping that could not be configured, whoever wrote it.
   public init?(body: [UInt8]) {
     guard let root = try? JSONDocument(parsing: body).root, root.kind == .object,
-      let environment = root["environment"]?.string, let bundleId = root["bundleId"]?.string,
+      let environment = Environment.named(root["environment"]?.string),
+      let bundleId = root["bundleId"]?.string,
       let at = root["at"]?.integer, let id = root["id"]?.string, let token = root["token"]?.string,
       let content = Self.content(root),
       let mac = root["mac"].map({ $0.string.flatMap { Hexadecimal.decode($0) } }) ?? Self.nobody,
       mac.count == 32
     else { return nil }
     self.init(
-      content, mac: mac, environment: Environment(rawValue: environment), bundleId: bundleId,
-      at: at, id: id, token: token)
+      content, mac: mac, environment: environment, bundleId: bundleId, at: at, id: id,
+      token: token)
     guard self.body == body else { return nil }
   }
 
@@ -150,7 +157,7 @@ public struct OwnerStatement: Sendable, Equatable {
       })
   }
 
-  /// Reads such a mapping; nil for another form.
+  /// Reads such a mapping; nil for another form, and for one that could not be configured.
   public static func mapping(_ object: JSONElement) -> [String: NamedEntitlement]? {
     guard object.kind == .object else { return nil }
     var mapping: [String: NamedEntitlement] = [:]
@@ -158,7 +165,12 @@ public struct OwnerStatement: Sendable, Equatable {
       guard let leeway = member["access_leeway_ms"]?.integer,
         let products = member["products"]?.elements.map(\.string), !products.contains(nil)
       else { return nil }
-      mapping[name] = NamedEntitlement(products: products.compactMap { $0 }, accessLeeway: leeway)
+      let entitlement = NamedEntitlement(
+        products: products.compactMap { $0 }, accessLeeway: leeway)
+      guard NamedEntitlement.isName(name), entitlement.hasProducts, entitlement.hasLeeway else {
+        return nil
+      }
+      mapping[name] = entitlement
     }
     return mapping
   }

@@ -56,4 +56,45 @@ import Testing
     try group.settle()
     try group.expectNothingLostOrTwice()
   }
+
+  @Test func `a daemon names the mapping of another that it is not configured with`() throws {
+    let shared = try SharedInstallations()
+    for index in 0...1 { try Self.configure(index, of: shared, Self.monthly) }
+    let group = try DaemonGroup(shared)
+    try TemporaryPostgres.wait(60, "the mapping") {
+      group.daemons.allSatisfy { Self.journaled($0) == 1 }
+    }
+    let other = try #require(group.daemons[1])
+    func ready() -> JSONElement? { other.client().get("/readyz", token: nil)?.json }
+    #expect(ready()?["other_mappings"] == nil)
+
+    let (config, old) = (
+      shared.installations[0].config, try Data(contentsOf: shared.installations[0].config)
+    )
+    func accept() throws {
+      let accepted = try shared.installations[0].run("entitlements", "--accept", config.path)
+      #expect(accepted.code == 0, "\(accepted)")
+    }
+    try Self.configure(0, of: shared, Self.all)
+    try accept()
+    try TemporaryPostgres.wait(60, "what differs") {
+      ready()?["other_mappings"]?.elements.count == 2
+    }
+    let named = try #require(ready()?["other_mappings"]?.elements.first)
+    #expect(named["token"]?.string == "command" && named["seq"]?.integer ?? 0 > 2)
+    try other.logged("mapping_differs", "\"token\":\"command\"", "com.example.app")
+    func metric() -> Double? {
+      other.client().get("/metrics").flatMap {
+        MetricsText($0.text).value("subledger_mapping_differs")
+      }
+    }
+    #expect(metric() == 2)
+    try old.write(to: config)
+    try accept()
+    try TemporaryPostgres.wait(60, "what is the same") {
+      ready().map { $0["other_mappings"] == nil } ?? false
+    }
+    #expect(metric() == 0)
+    try group.settle()
+  }
 }

@@ -138,6 +138,47 @@ import Testing
     #expect(copy.journal.faults == CopyFaults(brokenEvents: 1))
   }
 
+  /// What another daemon says of products, with the place and hash that continue a copy.
+  private static func mapping(
+    _ products: [String], _ leeway: Int64, named name: String, after head: Head
+  ) -> PackedEvent {
+    let statement = OwnerStatement(
+      .catalog([name: NamedEntitlement(products: products, accessLeeway: leeway)]),
+      mac: OwnerStatement.nobody, environment: .production, bundleId: "com.example.app", at: 1,
+      id: "\(head.seq)", token: "configuration")
+    let event = NewEvent(statement)
+    let hash = ChainHash.next(
+      after: head.hash, seq: head.seq + 1, receivedAt: 1, notificationUUID: event.notificationUUID,
+      source: .catalog, bodySHA256: event.bodySHA256)
+    return PackedEvent(
+      seq: head.seq + 1, envelope: event.envelope, bodySHA256: event.bodySHA256, hash: hash,
+      dictionary: nil, body: [0] + statement.body)
+  }
+
+  @Test func `a mapping that could not be configured is followed, broken, and not in force`() throws
+  {
+    let copy = try Copy()
+    for (products, leeway, name, isGood) in [
+      (["pro.*"], 0, "pro", true), (["*"], 0, "pro", false), (["pro"], 1 << 62, "pro", false),
+      ([], 0, "pro", false), (["pro"], 0, String(repeating: "a", count: 65), false),
+      (["pro"], 7 * 86_400_000, "pro", true),
+    ] as [([String], Int64, String, Bool)] {
+      let (faults, inForce) = (copy.journal.faults.brokenEvents, copy.journal.lastMapping)
+      let event = Self.mapping(products, leeway, named: name, after: copy.journal.head)
+      var tail = JournalTail(head: .origin)
+      tail.events = [event]
+      tail.head.seq = event.seq
+      tail.head.hash = event.hash
+      tail.head.receivedAt = 1
+      try copy.journal.follow(tail)
+      #expect(copy.journal.head.seq == event.seq && copy.journal.head.hash == event.hash)
+      #expect(copy.journal.faults.brokenEvents == faults + (isGood ? 0 : 1), "\(products) \(name)")
+      #expect(copy.journal.lastMapping == (isGood ? event.seq : inForce), "\(products) \(name)")
+    }
+    let reader = try JournalReader.open(copy.scratch.folder)
+    #expect(try reader.mappings().map(\.seq) == [1, 6])
+  }
+
   /// A version 1 event that names no stream at the top, of the purchases 1 and then 2.
   private static func v1(_ number: Int, under id: String) -> NewEvent {
     let text = """

@@ -8,7 +8,8 @@ import StrictJSON
 /// The routes about the daemon itself: ready, version, metrics.
 extension LedgerHandler {
   /// `GET /readyz`: 503 with the reason while notifications should be sent elsewhere or later. The
-  /// state of the projection is no reason: notifications are taken in every one.
+  /// state of the projection is no reason: notifications are taken in every one. Neither is a
+  /// mapping of products that is not the configured one, which is named.
   func ready() -> HTTPResponse {
     if let reason = service.unreadyReason(minimumFree: Int64(configuration.limits.diskBytes)) {
       guard reason == "shared_journal", let failure = service.ledger.copy?.failure else {
@@ -18,7 +19,8 @@ extension LedgerHandler {
     }
     let faults = service.ledger.copy?.faults ?? .none
     let ahead = service.ledger.receivedAhead(of: Clock.now())
-    return .json(Answers.ready.json((service.ledger.liveProjection.state, ahead, faults)))
+    let others = service.mappingStatus?.others ?? []
+    return .json(Answers.ready.json((service.ledger.liveProjection.state, ahead, faults, others)))
   }
 
   /// `GET /version`. The digest tells of every event, so it is only for tokens that cover all.

@@ -108,7 +108,10 @@ enum Answers {
   ])
 
   static let ready = JSONObject<
-    (projection: ProjectionState, receivedAhead: Int64, faults: CopyFaults)
+    (
+      projection: ProjectionState, receivedAhead: Int64, faults: CopyFaults,
+      mappings: [OtherMapping]
+    )
   >([
     JSONMember("status", .oneOf(["ready"])) { _ in "ready" },
     JSONMember(
@@ -125,6 +128,9 @@ enum Answers {
     ) { $0.receivedAhead > 0 ? $0.receivedAhead / 1000 : nil },
     .ifAny("shared_journal", CopyFaults.object.schema) {
       $0.faults == .none ? nil : CopyFaults.object.json($0.faults)
+    },
+    .ifAny("other_mappings", .list(OtherMapping.object.schema)) {
+      $0.mappings.isEmpty ? nil : JSONValue.array($0.mappings.map(OtherMapping.object.json))
     },
   ])
 }

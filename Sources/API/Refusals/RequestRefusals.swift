@@ -93,6 +93,11 @@ extension RefusalEntry {
     RefusalEntry(400, "command", .commands, "The order for a sink is not known."),
     RefusalEntry(400, "ids", .commands, "The ids are no numbers, or too many."),
     RefusalEntry(400, "line_end", .commands, "The line ends in CR LF.", "End lines with LF alone."),
+    RefusalEntry(
+      400, "owner_statement", .commands,
+      "The line is a mapping, a claim or a grant of the owner's, which nobody signed.",
+      "Configure the mapping; claims and grants come with a backup. With --keep-chain, mappings of "
+        + "configured apps are taken."),
     RefusalEntry(400, "received_at_ms", .commands, "The receive time of the line is no time."),
     RefusalEntry(
       400, "received_at_ms_ahead_of_clock", .commands,

@@ -36,9 +36,13 @@ extension LedgerService {
     writeQuarantine(&page)
     page.single(
       "subledger_mapping_refused", .gauge,
-      "1 while the configured mapping of products to entitlements is not in force, because more "
-        + "customers would lose one than entitlementLossLimit allows.",
+      "1 while the configured mapping of products to entitlements is not in force for a name, "
+        + "because more customers would lose it than entitlementLossLimit allows.",
       mappingStatus?.refused.isEmpty ?? true ? 0 : 1)
+    page.single(
+      "subledger_mapping_differs", .gauge,
+      "Apps and environments whose mapping of products to entitlements in force is not the one "
+        + "that is configured here.", Int64(mappingStatus?.others.count ?? 0))
     page.single(
       "subledger_mappings_total", .counter,
       "How often a changed mapping of products to entitlements took effect.",

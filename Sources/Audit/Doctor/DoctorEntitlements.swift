@@ -46,11 +46,12 @@ extension Doctor {
   private func examineMappingInForce() throws(LedgerError) {
     let reader = try LedgerReader(folder, durations: configuration.nonRenewingDurations)
     guard try !reader.mappingsInForce().isEmpty else { return }
-    let changed = try reader.changedMappings(configuration)
-    for app in changed.keys.sorted() {
+    for other in try reader.otherMappings(configuration) {
+      let (seq, token) = (other.seq.map { " #\($0)" } ?? "", other.token ?? "nobody yet")
       reportFinding(
-        "the configured mapping of \(VisibleText.of(app.bundleId)) in \(app.environment) is not in "
-          + "force",
+        "the configured mapping of \(VisibleText.of(other.app.bundleId)) in "
+          + "\(other.app.environment) is not in force, but one that was said by "
+          + "\(VisibleText.of(token))\(seq)",
         next: "a daemon puts it in force when it starts or reloads, unless too many would lose an "
           + "entitlement: subledger entitlements --diff FILE says who, --accept FILE does it")
     }

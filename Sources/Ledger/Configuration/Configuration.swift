@@ -1,3 +1,4 @@
+public import AppStore
 public import Entitlements
 public import Platform
 public import SignedData
@@ -23,8 +24,8 @@ public struct Configuration: Sendable {
   /// The entitlements by name, and which products give them.
   public var entitlements = EntitlementCatalog()
   /// Per cent of those who have an entitlement that a change of `entitlements` may take it from
-  /// without an operator's word; nil: all.
-  public var entitlementLossLimit: Int64? = 5
+  /// without an operator's word, by environment; in one that has none, all.
+  public var entitlementLossLimits: [Environment: Int64] = [.production: 5]
   /// Where Apple is asked about receipts.
   public var verifyReceipt: ReceiptService
   /// Where changes are sent.

@@ -116,7 +116,12 @@ extension CopyFaults {
 
   /// For the log, `/readyz` and commands.
   public static let object = JSONObject<CopyFaults>([
-    JSONMember("broken_events", .integer("Events whose body is not what its hash says.")) {
+    JSONMember(
+      "broken_events",
+      .integer(
+        "Events whose body is not what its hash says, or is a statement that could not be made "
+          + "here.")
+    ) {
       $0.brokenEvents
     },
     JSONMember(

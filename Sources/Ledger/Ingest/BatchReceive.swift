@@ -7,11 +7,12 @@ import Synchronization
 /// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
 /// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time. Such a line may
 /// have the member `arrival`, with or without the time: how the notification arrived. A line may
-/// also be evidence (`EvidenceLine`, `ReceiptLine`, `SubmittedTransaction`, `SubmittedReceipt`), or
-/// of an export a mapping of products, which names no customer.
+/// also be evidence (`EvidenceLine`, `ReceiptLine`, `SubmittedTransaction`, `SubmittedReceipt`).
 ///
 /// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
-/// lines.
+/// lines. What the owner says is nothing that a file may say (promise 3), because nobody signed it:
+/// such a line is refused and ends nothing. Only where a whole export is taken with its chain, a
+/// mapping of products of a configured app is taken too.
 public enum BatchReceive {
   /// Encodes what became of each line, for the daemon's answer to the command that sent them.
   public static func json(_ outcomes: [Outcome]) -> JSONValue {
@@ -57,6 +58,9 @@ public enum BatchReceive {
 
   private static let noPurchases = "no_purchases"
 
+  /// The code of a refused line that is a statement of the owner.
+  public static let ownersLine = "owner_statement"
+
   /// What a line may have besides a body.
   private static let otherBytes = 256
 
@@ -99,13 +103,21 @@ public enum BatchReceive {
         }
         if !skipsRefused, parts.contains(where: { $0.refusal != nil }) { break }
       } catch {
-        outcomes[index] = .refused(error)
-        if !skipsRefused { break }
+        let isOwners = isOwners(line)
+        outcomes[index] = .refused(isOwners ? .malformed(ownersLine) : error)
+        // The rest of a chain has lost its beginning.
+        if !skipsRefused, !isOwners || chain != nil { break }
       }
     }
     submit(
       submissions, of: outcomes, to: ledger, onOutcome: onOutcome,
       completion: completion)
+  }
+
+  /// Whether a refused line is a statement of the owner, in a line of an export or alone.
+  private static func isOwners(_ line: ArraySlice<UInt8>) -> Bool {
+    guard let root = try? JSONDocument(parsing: Array(line)).root else { return false }
+    return OwnerStatement.isMeant(by: root["body"] ?? root)
   }
 
   /// Submits those notifications of a batch that were received.
@@ -167,7 +179,9 @@ public enum BatchReceive {
     }
     let time = try receiveTime(root, now)
     let received: Receiver.Received
-    if let statement = OwnerStatement(body: Array(exported.text)), statement.source == .catalog {
+    if chain != nil, let statement = OwnerStatement(body: Array(exported.text)),
+      statement.source == .catalog, receiver.admits(statement)
+    {
       received = Receiver.Received(NewEvent(statement, receivedAt: time))
     } else {
       received = try receiver.receive(body: exported.text, at: time, preservesReceivedAt: true)

@@ -185,6 +185,11 @@ public final class Receiver {
     return Received(event, notification, at: now)
   }
 
+  /// Whether a statement is about a configured app, in an environment of it.
+  func admits(_ statement: OwnerStatement) -> Bool {
+    apps[exactly: statement.bundleId]?.environments.contains(statement.environment) ?? false
+  }
+
   private func quarantine(
     _ refusal: Refusal, _ proven: NotificationProof.ProvenJWS, at now: Int64
   ) -> Received {

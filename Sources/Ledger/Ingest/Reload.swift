@@ -23,7 +23,7 @@ public struct Reload: Sendable {
     next.extraRoots = read.extraRoots
     next.nonRenewingDurations = read.nonRenewingDurations
     next.entitlements = read.entitlements
-    next.entitlementLossLimit = read.entitlementLossLimit
+    next.entitlementLossLimits = read.entitlementLossLimits
     next.sinks = read.sinks
     next.mirrors = read.mirrors
     next.logLevel = read.logLevel
@@ -46,7 +46,7 @@ public struct Reload: Sendable {
       changes.append("nonRenewingDurations changed")
     }
     if old.entitlements != new.entitlements { changes.append("entitlements changed") }
-    if old.entitlementLossLimit != new.entitlementLossLimit {
+    if old.entitlementLossLimits != new.entitlementLossLimits {
       changes.append("entitlementLossLimit changed")
     }
     if old.logLevel != new.logLevel { changes.append("logLevel \(new.logLevel.rawValue)") }

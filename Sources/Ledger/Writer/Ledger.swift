@@ -96,9 +96,13 @@ public final class Ledger: Sendable {
   /// A name that no other daemon has. It begins with that of the host, by which people find it.
   private static func holderName() -> String {
     var random = SystemRandomNumberGenerator()
+    return hostName() + "-" + String(random.next(), radix: 16)
+  }
+
+  /// The name of this host; empty if it is not known.
+  public static func hostName() -> String {
     let host = (try? DurableFile.read("/proc/sys/kernel/hostname", limit: 65)) ?? []
-    return String(decoding: host.prefix { $0 > 0x20 }, as: UTF8.self) + "-"
-      + String(random.next(), radix: 16)
+    return String(decoding: host.prefix { $0 > 0x20 }, as: UTF8.self)
   }
 
   /// A notification that was received, and a closure that gets what became of it: on the writer's

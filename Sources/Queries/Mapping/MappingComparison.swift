@@ -41,13 +41,14 @@ public struct MappingComparison: Sendable {
 
   /// The entitlements that more customers would lose than is allowed.
   ///
-  /// - Parameter limit: per cent of those who have it.
-  public func losses(over limit: Int64) -> [Loss] {
+  /// - Parameter limits: per cent of those who have it, by environment; one without has no limit.
+  public func losses(over limits: [Environment: Int64]) -> [Loss] {
     var losses: [Group: Int] = [:]
     for (group, count) in lost {
       losses[Group(app: group.app, name: group.name, productId: nil), default: 0] += count
     }
     return losses.compactMap { group, count in
+      guard let limit = limits[group.app.environment] else { return nil }
       let having = having[group] ?? 0
       let isOver = count >= Self.minimumLoss && Int64(count) * 100 > Int64(having) * limit
       return isOver ? (group, count, having, limit) : nil

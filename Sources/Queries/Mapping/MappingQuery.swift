@@ -3,6 +3,7 @@ public import Entitlements
 public import Ledger
 public import Platform
 public import Store
+public import StrictJSON
 
 /// Which products gave which entitlements when: the mappings that were journaled as they took
 /// effect.
@@ -90,6 +91,18 @@ extension LedgerReader {
     return changed
   }
 
+  /// The apps whose mapping in force is not the configured one, whoever said it.
+  ///
+  /// - Throws: what SQLite reports.
+  public func otherMappings(
+    _ configuration: Configuration
+  ) throws(LedgerError) -> [OtherMapping] {
+    let inForce = try mappingsInForce()
+    return try changedMappings(configuration).keys.sorted().map { app in
+      OtherMapping(app: app, seq: inForce[app]?.seq, token: inForce[app]?.statement.token)
+    }
+  }
+
   /// The mappings that changed which names the products of a stream give.
   ///
   /// - Throws: what SQLite reports.
@@ -106,6 +119,23 @@ extension LedgerReader {
       return HistoryMapping(said, gained: given.subtracting(names), lost: names.subtracting(given))
     }
   }
+}
+
+/// An app whose mapping in force is not the one that is configured here.
+public struct OtherMapping: Sendable, Equatable {
+  /// Without an original transaction id.
+  public let app: StreamKey
+  /// The event by which a mapping is in force; nil if none was ever journaled.
+  public let seq: Int64?
+  /// Who said it, as the event has it.
+  public let token: String?
+
+  /// For the log and `/readyz`, which is open and names no app.
+  public static let object = JSONObject<OtherMapping>([
+    JSONMember("environment", .environment) { $0.app.environment.rawValue },
+    JSONMember("seq", .integer("The event of the mapping in force.")) { $0.seq },
+    JSONMember("token", .text("Who said it: a configuration, or a command.")) { $0.token },
+  ])
 }
 
 extension LedgerReader.Question {

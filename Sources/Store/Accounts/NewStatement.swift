@@ -56,7 +56,8 @@ extension NewStatement {
 
   /// Nil for another form.
   public init?(_ root: JSONElement, receivedAt: Int64) {
-    guard let environment = root["environment"]?.string, let bundleId = root["bundleId"]?.string,
+    guard let environment = Environment.named(root["environment"]?.string),
+      let bundleId = root["bundleId"]?.string,
       let token = root["token"]?.string
     else { return nil }
     let name = root["name"]?.string.flatMap { CustomerName.isValid($0) ? $0 : nil }
@@ -79,7 +80,7 @@ extension NewStatement {
       return nil
     }
     self.init(
-      content, of: customer, environment: Environment(rawValue: environment),
-      bundleId: bundleId, token: token, receivedAt: receivedAt)
+      content, of: customer, environment: environment, bundleId: bundleId, token: token,
+      receivedAt: receivedAt)
   }
 }

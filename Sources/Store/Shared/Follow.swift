@@ -8,8 +8,9 @@ extension Journal {
   ///
   /// Each event must be at the head + 1 with the hash that `ChainHash` gives; each note must
   /// continue the chain of notes. One bad row stops nothing: an event whose body is not what its
-  /// hash says is marked as broken, one that `followedProof` does not prove as unproven, and a note
-  /// that cannot be applied is kept and skipped (`faults`).
+  /// hash says, or is a statement that this program would not write, is marked as broken, one that
+  /// `followedProof` does not prove as unproven, and a note that cannot be applied is kept and
+  /// skipped (`faults`).
   ///
   /// - Throws: `LedgerError.sharedDiverged` if the tail does not continue this copy;
   ///   `.sharedBroken` if a dictionary is not what its hash says; otherwise what SQLite reports.
@@ -103,6 +104,7 @@ extension Journal {
     }
   }
 
+  /// One that this program would not write counts for nothing, whoever wrote it: it is broken.
   private func followStatement(
     _ event: PackedEvent, _ body: [UInt8], _ connection: SQLiteConnection
   ) throws(LedgerError) {

@@ -36,7 +36,11 @@ enum CommandTable {
         + "{\"received_at_ms\":…,\"body\":{…}} keep their receive time. The output of export is "
         + "accepted too, compressed or not, and so are bodies of /v1/transactions and "
         + "/v1/receipts. While a daemon runs, it receives the lines. Blank lines are skipped. "
-        + "Stops at the first refused line and names it.",
+        + "Stops at the first refused line and names it. Files of bodies that a queue or a dead "
+        + "letter box kept are safe to feed: only what Apple signed, or the app's secret proves, "
+        + "is taken. What you say yourself (the mapping of products, claims, grants) is signed by "
+        + "nobody: such a line is refused, the rest goes on, and the exit code is 1; with "
+        + "--keep-chain the mappings of an export are taken.",
       usage: "FILE|-",
       flags: [
         .init("--skip-bad", "continue after refused lines"),
@@ -184,9 +188,9 @@ enum CommandTable {
       summary: "Shows, compares and accepts which products give which entitlements.",
       details: "Without a flag, prints the mapping in force of each app. The daemon journals a "
         + "changed one when it starts or reloads; where more than entitlementLossLimit per cent "
-        + "of those who have an entitlement would lose it, and at least 20, the old one stays in "
-        + "force until --accept. --diff says who would lose and who would gain, and exits with 1 "
-        + "if anybody does. Works while a daemon runs.",
+        + "of those who have an entitlement in Production would lose it, and at least 20, that "
+        + "name keeps what gave it until --accept. --diff says who would lose and who would "
+        + "gain, and exits with 1 if anybody does. Works while a daemon runs.",
       usage: "[--diff FILE | --accept FILE]", flags: EntitlementsCommand.flags,
       example: "subledger entitlements --diff config.json --fail-on lost-access",
       action: EntitlementsCommand.run),

@@ -148,6 +148,57 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
+  @Test func `a name that too many would lose holds up no other, and no other environment`() throws
+  {
+    let (installation, daemon) = try served(20, with: [mapping("pro.*")])
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    for number in 1...20 {
+      let body = Sample.notification(100 + number, otid: "\(8000 + number)", environment: "Sandbox")
+        .setting("data.transaction.purchaseDate", .integer(now - Self.day))
+        .setting("data.transaction.expiresDate", .integer(now + 20 * Self.day))
+      #expect(daemon.client().post(try installation.sign(body))?.status == 200)
+    }
+    func changed(_ limit: JSONValue) -> [(String, JSONValue)] {
+      let names = [("pro", "pro.yearly"), ("plus", "pro.monthly")].map { name, product in
+        (name, JSONValue.array([.string(product)]))
+      }
+      return [("entitlements", .object(names)), ("entitlementLossLimit", limit)]
+    }
+    func names(_ id: Int, _ environment: String) -> [String] {
+      let path = "/v1/customers/\(id)?by=original_transaction_id&environment=\(environment)"
+      let all = daemon.client().get(path)?.json?["entitlements"]
+      return ["plus", "pro"].filter { all?[$0]?["active"]?.boolean == true }
+    }
+    // Nobody may lose in the Sandbox either.
+    try reload(
+      installation, daemon,
+      with: changed(.object([("Production", .integer(5)), ("Sandbox", .integer(5))])))
+    try daemon.command.wait(60, "what is not refused") {
+      names(7001, "Production") == ["plus", "pro"] && names(8001, "Sandbox") == ["plus", "pro"]
+    }
+    func refused() -> [String?] {
+      (daemon.client().get("/v1/overview")?.json?["refused_mapping"]?.elements ?? []).map {
+        $0["environment"]?.string
+      }.sorted { $0 ?? "" < $1 ?? "" }
+    }
+    #expect(refused() == ["Production", "Sandbox"])
+    try daemon.command.wait(60, "what differs") {
+      client(daemon, "/metrics")?.contains("subledger_mapping_differs 2") == true
+    }
+    let ready = daemon.client().get("/readyz", token: nil)?.json?["other_mappings"]?.elements ?? []
+    #expect(ready.map { $0["token"]?.string } == ["configuration", "configuration"])
+    // Production alone has a limit.
+    try reload(installation, daemon, with: changed(.integer(5)))
+    try daemon.command.wait(60, "the mapping") { names(8001, "Sandbox") == ["plus"] }
+    #expect(names(7001, "Production") == ["plus", "pro"] && refused() == ["Production"])
+    // A restart decides the same, and says nothing new.
+    #expect(try daemon.stop().code == 0)
+    let again = try installation.start()
+    try again.logged("mapping_refused", "\"name\":\"pro\"", "\"environment\":\"Production\"")
+    #expect(again.client().get("/v1/events?source=catalog")?.json?["items"]?.elements.count == 5)
+    #expect(try again.stop().code == 0)
+  }
+
   @Test func `a start compares as a reload does`() throws {
     let (installation, daemon) = try served(20, with: [mapping("pro.*")])
     #expect(try daemon.stop().code == 0)

@@ -135,6 +135,7 @@ import Testing
     ("SubledgerOwnerFault", both(set(faults, 3, 30), set(faults, 4, 0.5))),
     ("SubledgerUnmappedProducts", set("subledger_unmapped_products", 2, 2)),
     ("SubledgerMappingRefused", set("subledger_mapping_refused", 1, 1)),
+    ("SubledgerMappingDiffers", set("subledger_mapping_differs", 1, 2)),
     ("SubledgerReceivedAhead", set("subledger_received_ahead_seconds", 600, 1)),
     ("SubledgerLogLinesLost", set("subledger_log_lines_lost_total", 5, 0.5)),
     ("SubledgerRowsMissing", set("subledger_rows_live", 0, 2)),

@@ -30,7 +30,7 @@ struct RuleScenario {
     ("subledger_ready", 1), ("subledger_journal_failed", 0), ("subledger_disk_full", 0),
     ("subledger_disk_free_bytes", 60e9), ("subledger_disk_size_bytes", 100e9),
     ("subledger_journal_wal_bytes", 1e6), ("subledger_quarantined{reason=\"other_app\"}", 4),
-    ("subledger_mapping_refused", 0),
+    ("subledger_mapping_refused", 0), ("subledger_mapping_differs", 0),
     ("subledger_unmapped_products", 0), ("subledger_received_ahead_seconds", 0),
     ("subledger_log_lines_lost_total", 0), ("subledger_rows_live", 1),
     ("subledger_projection_lag_events", 0), ("subledger_projection_damaged_total", 0),

@@ -35,6 +35,25 @@ import Testing
     #expect(try load("{}").entitlements.isEmpty)
   }
 
+  @Test func `a limit of losses is Production's unless it names environments`() throws {
+    for (text, limits) in [
+      ("{}", [.production: 5]), ("{\"entitlementLossLimit\":7}", [.production: 7]),
+      ("{\"entitlementLossLimit\":null}", [:]),
+      (
+        "{\"entitlementLossLimit\":{\"Sandbox\":0,\"Production\":100}}",
+        [.sandbox: 0, .production: 100]
+      ), ("{\"entitlementLossLimit\":{\"Sandbox\":1,\"Production\":null}}", [.sandbox: 1]),
+    ] as [(String, [AppStore.Environment: Int64])] {
+      #expect(try load(text).entitlementLossLimits == limits, "\(text)")
+    }
+    for wrong in ["-1", "101", "\"5\"", "[5]", "{\"Xcode\":5}", "{\"Sandbox\":1.5}"] {
+      let refusal = try #require(throws: LedgerError.self) {
+        try load("{\"entitlementLossLimit\":\(wrong)}")
+      }
+      #expect(refusal.message.contains("entitlementLossLimit"), "\(wrong) \(refusal)")
+    }
+  }
+
   @Test(arguments: [
     ("[]", "entitlements is not an object"), ("{\"\":[\"a\"]}", "a name that cannot be used"),
     ("{\"a b\":[\"a\"]}", "a name that cannot be used"),

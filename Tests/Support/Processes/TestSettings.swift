@@ -22,6 +22,8 @@ public enum TestCount: String, Sendable {
   case histories
   /// Generated requests and bodies over real sockets.
   case hostile
+  /// Lines that nobody should believe, of each file for `ingest`.
+  case hostileLines
   /// Images of a disk after a loss of power.
   case images
   /// Kills of each command that asks Apple.
@@ -59,6 +61,7 @@ public enum TestCount: String, Sendable {
     case .fuzzRounds: 300
     case .histories: 20_000
     case .hostile: 2_000
+    case .hostileLines: 400
     case .images: 120
     case .kills: 8
     case .killRounds: 3

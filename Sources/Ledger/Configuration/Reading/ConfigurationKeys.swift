@@ -144,10 +144,11 @@ extension ConfigurationKey {
         + "each: \(namesText), or an object with the keys below. A name has at most 64 letters, "
         + "digits, _, - and dots.", sample: names),
     ConfigurationKey(
-      .file, "entitlementLossLimit", "number or null", "5",
-      "Per cent of those who have an entitlement, from 0 to 100. A change of entitlements by which "
-        + "more would lose it, and at least 20, does not take effect by a start or a reload; see "
-        + "subledger entitlements --help. null: no limit."),
+      .file, "entitlementLossLimit", "number, object or null", "5",
+      "Per cent of those who have an entitlement in Production, from 0 to 100. A change by which "
+        + "more would lose one, and at least 20, does not take effect for that one by a start or "
+        + "a reload; see subledger entitlements --help. {\"Production\": 5, \"Sandbox\": 20} "
+        + "limits both, null none."),
   ]
 
   private static let app = [

@@ -78,7 +78,7 @@ struct ConfigurationReader {
     try limits(root, into: &configuration.limits)
     try durations(root, into: &configuration)
     try entitlements(root, for: nil, into: &configuration.entitlements)
-    try lossLimit(root, into: &configuration.entitlementLossLimit)
+    try lossLimits(root, into: &configuration.entitlementLossLimits)
     (configuration.sinks, configuration.mirrors) = try sinks(root, v1Files)
     configuration.sharedJournal = try sharedJournal(root)
   }

@@ -48,7 +48,8 @@ enum EntitlementsCommand {
         .object([
           ("object", .string("mapping")), ("environment", .string(app.environment.rawValue)),
           ("bundle_id", .string(app.bundleId)), ("seq", .integer(said.seq)),
-          ("since", .integer(said.receivedAt)), ("configured", .boolean(changed[app] == nil)),
+          ("since", .integer(said.receivedAt)), ("token", .string(said.statement.token)),
+          ("configured", .boolean(changed[app] == nil)),
           ("entitlements", OwnerStatement.json(mapping)),
         ]), or: text(app, said, mapping, isConfigured: changed[app] == nil), arguments)
     }
@@ -64,9 +65,10 @@ enum EntitlementsCommand {
     _ app: StreamKey, _ said: StoredStatement, _ mapping: EntitlementCatalog.Mapping,
     isConfigured: Bool
   ) -> String {
-    let since = Timestamp.text(said.receivedAt)
+    let since = "since \(Timestamp.text(said.receivedAt)) (#\(said.seq))"
     let heading =
-      "\(app.environment.rawValue)  \(VisibleText.of(app.bundleId))  since \(since) (#\(said.seq))"
+      "\(app.environment.rawValue)  \(VisibleText.of(app.bundleId))  \(since), by "
+      + "\(VisibleText.of(said.statement.token))"
       + (isConfigured ? "" : "; the configuration says otherwise, see --diff")
     let lines = mapping.sorted { $0.key < $1.key }.map { name, entitlement in
       let leeway = entitlement.accessLeeway

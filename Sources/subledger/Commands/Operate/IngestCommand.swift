@@ -16,8 +16,9 @@ enum IngestCommand {
     /// Genuine receipts that list no purchase: there is nothing to journal.
     var withoutPurchases = 0
     var refused = 0
-    /// The number in the file of the first line that was refused, and its code.
-    var firstRefused: (line: Int, code: String)?
+    /// The number in the file of the first line that was refused, or of the one at which it
+    /// stopped, and its code.
+    var namedRefused: (line: Int, code: String)?
   }
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
@@ -76,8 +77,7 @@ enum IngestCommand {
       let lines = try batch(reader, &number)
       guard !lines.isEmpty else { break }
       let outcomes = try ledger.journal(batch: lines.map(\.bytes), options)
-      let shouldContinue = try count(
-        outcomes, of: lines.map(\.number), into: &counts, options.skipsBad)
+      let shouldContinue = try count(outcomes, of: lines.map(\.number), into: &counts, options)
       progress.show(Int64(counts.lines), share: reader.share)
       guard shouldContinue else { break }
     }
@@ -113,11 +113,13 @@ enum IngestCommand {
   /// Space, tab, and the carriage return of a blank line that ends in CR LF.
   private static func isBlank(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0D].contains(byte) }
 
-  /// - Returns: whether to go on: false after a refused line, unless these are skipped.
+  /// - Returns: whether to go on: false after a refused line, unless these are skipped, or a line
+  ///   of the owner's, which ends no file but one whose chain is kept.
   /// - Throws: `LedgerError.unavailable` for a line that was not journaled for a reason that is no
   ///   refusal. The lines after it are not read, so it must not pass for the end of the file.
   private static func count(
-    _ outcomes: [Outcome], of numbers: [Int], into counts: inout Counts, _ skipsBad: Bool
+    _ outcomes: [Outcome], of numbers: [Int], into counts: inout Counts,
+    _ options: LocalLedger.BatchOptions
   ) throws(LedgerError) -> Bool {
     for (outcome, number) in zip(outcomes, numbers) {
       counts.lines += 1
@@ -130,9 +132,10 @@ enum IngestCommand {
       case .refused(.unavailable(let code)): throw notJournaled(number, code, counts)
       case .quarantined, .quarantineFull, .refused:
         counts.refused += 1
-        counts.firstRefused =
-          counts.firstRefused ?? (number, outcome.refusal?.code ?? outcome.name)
-        if !skipsBad { return false }
+        let code = outcome.refusal?.code ?? outcome.name
+        let isSkipped = options.skipsBad || code == BatchReceive.ownersLine && !options.keepsChain
+        if !isSkipped || counts.namedRefused == nil { counts.namedRefused = (number, code) }
+        if !isSkipped { return false }
       }
     }
     return true
@@ -147,11 +150,17 @@ enum IngestCommand {
   }
 
   private static func report(_ counts: Counts, _ arguments: Arguments, isStopped: Bool) {
-    if let first = counts.firstRefused {
-      Terminal.error("subledger ingest: line \(first.line) was refused: \(first.code)")
-      if first.code == Findings.untrusted { Terminal.error(Findings.untrustedHint) }
-      if ["json", "envelope"].contains(first.code) {
+    if let refused = counts.namedRefused {
+      Terminal.error("subledger ingest: line \(refused.line) was refused: \(refused.code)")
+      if refused.code == Findings.untrusted { Terminal.error(Findings.untrustedHint) }
+      if ["json", "envelope"].contains(refused.code) {
         Terminal.error("a line is one JSON object; see its forms in: subledger ingest --help")
+      }
+      if refused.code == BatchReceive.ownersLine {
+        Terminal.error(
+          "nobody signed what you say of products, accounts and grants: a file cannot say it. "
+            + "Mappings come from the configuration, or with a whole export and --keep-chain; "
+            + "claims and grants with a backup")
       }
     }
     if isStopped { Terminal.error("subledger ingest: stopped; run it again to continue") }
