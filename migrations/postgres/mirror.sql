@@ -121,10 +121,16 @@ SELECT v.seq, v.notification_uuid, v.source, v.environment, v.bundle_id, v.notif
   v.subtype, v.original_transaction_id, v.signed_date_ms, v.received_at_ms
 FROM {schema}.mirror m JOIN {schema}.event v ON v.generation = m.generation;
 
+-- Past the end that was known when a row was written nothing is active, while the daemon is away too.
 CREATE OR REPLACE VIEW {schema}.customer_entitlement_v1 AS
-SELECT environment, bundle_id, customer_by, customer_id, name, active, basis, since_ms,
-  expires_at_ms, product_id, original_transaction_id
-FROM {schema}.customer_entitlement;
+SELECT environment, bundle_id, customer_by, customer_id, name, active AND NOT is_over AS active,
+  CASE WHEN NOT is_over THEN basis END AS basis,
+  CASE WHEN is_over THEN expires_at_ms ELSE since_ms END AS since_ms,
+  CASE WHEN NOT is_over THEN expires_at_ms END AS expires_at_ms,
+  CASE WHEN NOT is_over THEN product_id END AS product_id,
+  CASE WHEN NOT is_over THEN original_transaction_id END AS original_transaction_id
+FROM {schema}.customer_entitlement CROSS JOIN LATERAL (SELECT coalesce(
+  expires_at_ms <= floor(extract(epoch FROM now()) * 1000)::bigint, false) AS is_over) p;
 
 INSERT INTO {schema}.mirror (layout, generation) VALUES ({layout}, 0)
 ON CONFLICT (is_only) DO UPDATE SET layout = EXCLUDED.layout;

@@ -186,6 +186,18 @@ enum ProjectionCheck {
 }
 
 extension Check {
+  /// What customers have by name, where a daemon keeps it (promise 7).
+  static let customers = Check(7, reads: "customers.sqlite") { (_, run) throws(LedgerError) in
+    do throws(LedgerError) {
+      guard try CustomerStore.isSound(run.folder) == false else { return }
+    } catch {
+      // A folder in its place, say: the file is disposable.
+      guard error.isDamage || error.code == .io, error.code != .newer else { throw error }
+    }
+    run.add(
+      7, nil, "what customers have by name is not what the daemon wrote; it mends customers.sqlite")
+  }
+
   static let projection = Check(7, reads: "the projection") { (journal, run) throws(LedgerError) in
     try ProjectionCheck.run(journal, run)
   }

@@ -6,7 +6,7 @@ public import Store
 public enum Verify {
   /// Checked on a thread of their own while others walk the chain; what takes longest is last.
   private static let beside: [Check] = [
-    .projection, .quarantine, .held, .statements, .tables, .pages,
+    .projection, .customers, .quarantine, .held, .statements, .tables, .pages,
   ]
 
   /// Verifies a folder, whether a daemon runs on it or not.

@@ -29,6 +29,9 @@ final class CustomerWorker {
   private var erasures = 0
   private var erasedAfter: [UInt8]? = []
   private var prunedAt: Int64 = 0
+  /// When what is stored is compared with its checksum next, nanoseconds of a clock that never
+  /// steps.
+  private var nextCheck: Int64 = 0
 
   /// Events, moments, accounts and purchases that are looked at in one turn.
   private static let (eventLimit, dueLimit, accountLimit, scanLimit) = (200, 200, 1_000, 200)
@@ -119,6 +122,7 @@ final class CustomerWorker {
     }
     guard reader.knowsTurns else { return false }
     try open()
+    try check(at: now)
     _ = settled.look(ledger, at: now)
     isTrusted = follower.clock.withLock { $0.look(ledger, at: now) }
     defer { reader.endSnapshot() }
@@ -143,6 +147,26 @@ final class CustomerWorker {
     try follower.open()
     lookedAt = try follower.store { store throws(LedgerError) in try store.progress() }?.toldAt ?? 0
     isOpen = true
+  }
+
+  /// Compares what is stored with its checksum, as often as rows are checked (promise 7). What
+  /// another program changed is looked at again with everything else, and told where it differs.
+  ///
+  /// - Throws: `LedgerError.corrupt` if another file, or none, is in its place; what SQLite
+  ///   reports.
+  private func check(at now: Int64) throws(LedgerError) {
+    let start = Clock.monotonicNanoseconds()
+    guard start >= nextCheck else { return }
+    guard try follower.store({ $0.isInPlace }),
+      let isSound = try CustomerStore.isSound(ledger.folder)
+    else { throw .corrupt("customers.sqlite was replaced") }
+    if !isSound {
+      Log.write(.warning, "customers_damaged")
+      let scans = apps.map { CustomerStore.Scan(of: $0, .rebuild, at: now) }
+      try follower.store { store throws(LedgerError) in try store.lookAgain(scans, at: now) }
+    }
+    let end = Clock.monotonicNanoseconds()
+    nextCheck = end + ProjectionMaintenance.checkPause(after: end - start)
   }
 
   // MARK: What to look at
@@ -224,7 +248,10 @@ final class CustomerWorker {
       try store.due(through: through, limit: Self.dueLimit)
     }
     for (customer, at) in due {
-      guard let key = try reader.key(of: customer) else { continue }
+      guard let key = try reader.key(of: customer) else {
+        work.batch.forgotten.append((customer.by, customer.id))
+        continue
+      }
       work.add([key], of: customer.app, Look(cause: CustomerCause(.time, at: at)))
     }
     return due.count == Self.dueLimit
@@ -238,7 +265,7 @@ final class CustomerWorker {
       try store.accounts(after: after, limit: Self.accountLimit)
     }
     for mac in macs where try reader.journal.customer(of: mac) == nil {
-      work.batch.forgotten.append(mac)
+      work.batch.forgotten.append(("account", mac))
       for key in try reader.purchases(claimedBy: mac) {
         try add(key, CustomerCause(.erasure, at: now), &work)
       }

@@ -5,11 +5,13 @@ import Migrations
 public enum MirrorSchema {
   /// What the tables are like that this program makes. Into those of an older layout it writes what
   /// they have.
-  static let layout = max(transactions, RowField.all.map(\.mirrorLayout).max() ?? 1)
+  static let layout = max(endingByTime, RowField.all.map(\.mirrorLayout).max() ?? 1)
   /// The first layout that has what customers have by name.
   static let customers: Int64 = 3
   /// The first layout that has purchases.
   static let transactions: Int64 = 4
+  /// The first layout whose `customer_entitlement_v1` compares ends with the time.
+  private static let endingByTime: Int64 = 5
 
   /// The SQL for the owner of the schema to run.
   ///

@@ -162,6 +162,11 @@ package final class ProjectionMaintenance {
   private static let checkPause: Int64 = 10_000_000_000
   private static let checkPauseFactor: Int64 = 500
 
+  /// - Parameter work: nanoseconds that the check took.
+  package static func checkPause(after work: Int64) -> Int64 {
+    max(checkPause, checkPauseFactor * work)
+  }
+
   /// Checks some rows, and pauses nine times as long as that took; 99 times while notifications
   /// come, which the processor is for.
   private func examine(_ live: LiveProjection.Snapshot) -> Int32 {
@@ -183,7 +188,7 @@ package final class ProjectionMaintenance {
       }
       failures = 0
       if let check { ledger.liveProjection.recordCheck(beganAt: check.began) }
-      nextCheck = end + max(Self.checkPause, Self.checkPauseFactor * (check?.work ?? 0))
+      nextCheck = end + Self.checkPause(after: check?.work ?? 0)
       check = nil
       return Self.milliseconds(nextCheck - end)
     } catch {

@@ -6,9 +6,12 @@ import StrictJSON
 /// may still want. Used by one thread at a time.
 ///
 /// It can be made anew from the journal and the rows. Its commits are not synced: after a loss of
-/// power, what the rows say is compared with an older state, and told again.
+/// power, what the rows say is compared with an older state, and told again. What customers have is
+/// under a checksum (promise 7); what is to be told cannot be made again.
 public final class CustomerStore {
   private let connection: SQLiteConnection
+  private let path: String
+  private let identity: FileIdentity
   /// Names this file among those that were made of the journal.
   private let id: [UInt8]
   /// Of the entitlement that was written last.
@@ -16,8 +19,16 @@ public final class CustomerStore {
 
   /// Its application_id is `SUBC`.
   static func file(_ folder: DataFolder) -> BoundFile {
-    BoundFile(path: folder.customers, applicationId: 0x5355_4243, tables: tables)
+    BoundFile(
+      path: folder.customers, applicationId: 0x5355_4243, tables: tables + meta + checksum,
+      upgrades: [meta])
   }
+
+  private static let meta =
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;"
+  /// That of no row. A file of before it has none, as if another program had changed it.
+  private static let checksum =
+    "INSERT INTO meta VALUES ('customer_count', 0), ('customer_digest', zeroblob(32));"
 
   /// progress: the events through seq are looked at; basis: the rules that answered. change: to be
   /// told at at_ms, one of a stream at each millisecond. scan: apps all of whose customers are to
@@ -53,6 +64,8 @@ public final class CustomerStore {
   ///   system reports.
   public init(_ folder: DataFolder, journalId: [UInt8]) throws(LedgerError) {
     connection = try Self.file(folder).open(journalId: journalId)
+    path = folder.customers
+    identity = try FileIdentity.of(path)
     id = try connection.statement("SELECT id FROM file").first { $0.bytes(0) } ?? []
     revision =
       try connection.statement("SELECT coalesce(max(revision), 0) FROM entitlement")
@@ -63,6 +76,42 @@ public final class CustomerStore {
 
   /// As `JournalReader.ask`, of what is written too: then nothing of a batch is.
   public func ask(_ limit: WorkLimit) { connection.ask(limit) }
+
+  // MARK: The checksum
+
+  /// Whether what customers have is what a daemon wrote. Reads all of it from one state of the
+  /// file, whether or not a daemon runs.
+  ///
+  /// - Returns: nil if there is no file, or one of a program that had no checksum.
+  /// - Throws: what SQLite or the file system reports.
+  public static func isSound(_ folder: DataFolder) throws(LedgerError) -> Bool? {
+    let file = file(folder)
+    guard let (connection, schema) = try file.read(in: folder) else { return nil }
+    defer { connection.close() }
+    guard schema == file.schema else { return nil }
+    try connection.beginSnapshot()
+    defer { connection.endSnapshot() }
+    guard let stored = try RunningDigest.customers.stored(connection) else { return false }
+    return try RunningDigest.customers.compute(connection) == stored
+  }
+
+  /// Whether the path still leads to this file.
+  public var isInPlace: Bool {
+    (try? FileIdentity.of(path))?.isSameFile(as: identity) ?? false
+  }
+
+  /// Has everything looked at again, because what is stored is not what was written: whoever is in
+  /// the file is due, and the scans find who is missing.
+  ///
+  /// - Throws: what SQLite reports; nothing is written then.
+  public func lookAgain(_ scans: [Scan], at now: Int64) throws(LedgerError) {
+    try connection.atomically { () throws(LedgerError) in
+      try connection.statement("UPDATE entitlement SET next_ms = ?").bind(1, now).run()
+      for scan in scans { try put(scan) }
+      let digest = RunningDigest.customers
+      try digest.store(try digest.compute(connection), connection)
+    }
+  }
 
   // MARK: Progress
 
@@ -283,8 +332,8 @@ public final class CustomerStore {
     public var scans: [Scan] = []
     /// Scans that ended.
     public var ended: [Scan] = []
-    /// Macs of accounts that were erased.
-    public var forgotten: [[UInt8]] = []
+    /// Customers of whom nothing is known any more.
+    public var forgotten: [(by: String, id: [UInt8])] = []
     public var progress: Progress
     /// Changes that were told before this moment are not needed any more.
     public var forgetBefore: Int64?
@@ -301,7 +350,7 @@ public final class CustomerStore {
   /// - Throws: what SQLite reports; nothing is written then.
   public func commit(_ batch: Batch) throws(LedgerError) {
     try connection.atomically { () throws(LedgerError) in
-      for mac in batch.forgotten { try forget(mac) }
+      for (by, id) in batch.forgotten { try forget(by, id) }
       for entitlement in batch.entitlements { try put(entitlement) }
       for (at, change) in batch.changes { try put(change, at) }
       for scan in batch.scans { try put(scan) }
@@ -339,6 +388,13 @@ public final class CustomerStore {
   }
 
   private func put(_ entitlement: CustomerEntitlement) throws(LedgerError) {
+    let replaced = try connection.statement(
+      """
+      SELECT revision FROM entitlement
+      WHERE environment = ? AND bundle_id = ? AND customer_by = ? AND customer = ? AND name = ?
+      """
+    ).bind(entitlement.customer).bind(5, entitlement.name).all { $0.int(0) }
+    try RunningDigest.customers.remove(replaced, connection)
     let answer = entitlement.answer
     revision += 1
     try connection.statement(
@@ -352,6 +408,7 @@ public final class CustomerStore {
       .bind(7, answer.basis).bind(8, entitlement.since).bind(9, answer.expiresAt)
       .bind(10, answer.productId).bind(11, entitlement.originalTransactionId)
       .bind(12, entitlement.next).bind(13, revision).run()
+    try RunningDigest.customers.add([revision], connection)
   }
 
   private func put(_ change: CustomerChange, _ at: Int64) throws(LedgerError) {
@@ -380,11 +437,13 @@ public final class CustomerStore {
       .bind(4, scan.seq).bind(5, scan.at).bind(6, scan.last).run()
   }
 
-  private func forget(_ mac: [UInt8]) throws(LedgerError) {
+  private func forget(_ by: String, _ id: [UInt8]) throws(LedgerError) {
+    let condition = "WHERE customer_by = ? AND customer = ?"
+    let revisions = try connection.statement("SELECT revision FROM entitlement \(condition)")
+      .bind(1, by).bind(2, id).all { $0.int(0) }
+    try RunningDigest.customers.remove(revisions, connection)
     for table in ["entitlement", "change"] {
-      try connection.statement(
-        "DELETE FROM \(table) WHERE customer_by = 'account' AND customer = ?"
-      ).bind(1, mac).run()
+      try connection.statement("DELETE FROM \(table) \(condition)").bind(1, by).bind(2, id).run()
     }
   }
 }

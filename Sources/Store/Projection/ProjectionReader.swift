@@ -399,7 +399,8 @@ public final class ProjectionReader {
 
   /// A stored row with its state.
   func unpacked(_ stored: RowReading.Stored) throws(LedgerError) -> FoldedStream {
-    let lines = try reading.lines(of: stored.id, stored.projected.key, count: stored.lineCount)
+    let lines = try reading.lines(
+      of: stored.id, stored.app, stored.projected.key, count: stored.lineCount)
     guard let state = packer.unpack(stored.state),
       let stream = FoldedStream(stored.projected, lines, state: state)
     else { throw .corrupt("the state of a row") }

@@ -20,13 +20,26 @@ extension SQLView {
       Column("original_transaction_id", .text, "The row with that product."),
     ], schema: temporarySchema)
 
+  /// Past the end that was known when it was stored, nothing is active (promise 8), whether or not
+  /// a daemon runs that would look whether something else gives it.
   static let customerEntitlementSQL = """
     CREATE TEMP VIEW customer_entitlement_v1 AS
+    WITH clock AS MATERIALIZED (
+      SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
+    )
     SELECT e.environment, e.bundle_id, e.customer_by,
-      coalesce(a.name, CAST(e.customer AS TEXT)) AS customer_id, e.name, e.active, e.basis,
-      e.since_ms, e.expires_at_ms, e.product_id, e.original_transaction_id
-    FROM \(customersSchema).entitlement e
+      coalesce(a.name, CAST(e.customer AS TEXT)) AS customer_id, e.name,
+      iif(\(isOver), 0, e.active) AS active, \(unlessOver("basis")),
+      iif(\(isOver), e.expires_at_ms, e.since_ms) AS since_ms, \(unlessOver("expires_at_ms")),
+      \(unlessOver("product_id")), \(unlessOver("original_transaction_id"))
+    FROM clock CROSS JOIN \(customersSchema).entitlement e
       LEFT JOIN \(journalSchema).account a ON e.customer_by = 'account' AND a.mac = e.customer
     WHERE e.customer_by <> 'account' OR a.name IS NOT NULL
     """
+
+  private static let isOver = "e.expires_at_ms <= clock.now"
+
+  private static func unlessOver(_ column: String) -> String {
+    "iif(\(isOver), NULL, e.\(column)) AS \(column)"
+  }
 }

@@ -23,7 +23,7 @@ enum LineTable {
     """
 
   static let select = """
-    SELECT checksum, \(names) FROM transaction_line WHERE entitlement_id = ?
+    SELECT checksum, \(names) FROM transaction_line WHERE entitlement_id = ? AND app_id = ?
     ORDER BY purchased_at_ms, transaction_id
     """
 }
@@ -100,11 +100,13 @@ extension RowReading {
 
   /// Reads the lines of a row, and checks each.
   ///
-  /// - Parameter count: how many there must be.
+  /// - Parameters:
+  ///   - app: the row's, which is each line's too.
+  ///   - count: how many there must be.
   func lines(
-    of id: Int64, _ key: StreamKey, count: Int64
+    of id: Int64, _ app: Int64, _ key: StreamKey, count: Int64
   ) throws(LedgerError) -> [TransactionLine] {
-    let lines = try connection.statement(LineTable.select).bind(1, id)
+    let lines = try connection.statement(LineTable.select).bind(1, id).bind(2, app)
       .all { (row) throws(LedgerError) in
         let values = TransactionField.stored.enumerated().map { index, field in
           row.value(Int32(index + 1), field.kind)

@@ -25,7 +25,9 @@ struct BoundFile: Sendable {
       do throws(LedgerError) {
         return try existing(journalId)
       } catch {
-        guard error.code != .newer, error.isDamage else { throw error }
+        // A folder in its place is no passing fault either.
+        let isFile = try DurableFile.isPlain(path) != false
+        guard error.code != .newer, error.isDamage || !isFile else { throw error }
         try removeLogs(of: path)
         try DurableFile.rename(path, to: path + ".aside")
       }

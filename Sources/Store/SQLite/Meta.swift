@@ -30,6 +30,8 @@ struct Meta {
     case redeliveryCount = "redelivery_count"
     case redeliveryDigest = "redelivery_digest"
     case digestsGeneration = "digests_generation"
+    case customerCount = "customer_count"
+    case customerDigest = "customer_digest"
     case foldVersion = "fold_version"
     case fingerprint
     case foldedThrough = "folded_through"

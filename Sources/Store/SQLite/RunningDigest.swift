@@ -1,6 +1,6 @@
 import Platform
 
-/// The count and the digest of rows that the hash chain does not cover. Both are in `meta`, and are
+/// The count and the digest of rows that no hash chain covers. Both are in `meta`, and are
 /// changed in the SQL transaction that changes the rows, so that `verify` notices rows that were
 /// added, changed or removed in another way (promises 2 and 5).
 ///
@@ -50,6 +50,15 @@ struct RunningDigest {
   static let redeliveries = RunningDigest(
     count: .redeliveryCount, digest: .redeliveryDigest,
     select: select(["seq", "count", "first_at_ms", "last_at_ms"], from: "redelivery"), key: "seq")
+
+  /// What customers have by name: a table of `customers.sqlite`.
+  static let customers = RunningDigest(
+    count: .customerCount, digest: .customerDigest,
+    select: select(
+      [
+        "environment", "bundle_id", "customer_by", "customer", "name", "active", "basis",
+        "since_ms", "expires_at_ms", "product_id", "original_transaction_id", "next_ms", "revision",
+      ], from: "entitlement"), key: "revision")
 
   /// Type and bytes of each column: no two rows have the same text.
   private static func select(_ columns: [String], from tables: String) -> String {

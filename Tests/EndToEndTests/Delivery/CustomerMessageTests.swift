@@ -1,4 +1,5 @@
 import Foundation
+import Store
 import StrictJSON
 import Support
 import Testing
@@ -252,6 +253,43 @@ import Testing
         == before.filter { $0.value.contains("true") }
     }
     #expect(world.told.count == count)
+    _ = try world.daemon.stop()
+  }
+
+  /// Silence never grants access (promise 8), and what was missed is told (promise 12).
+  @Test func `what a stopped daemon has not looked at gives nothing past its end`() throws {
+    let world = try World()
+    try world.post(1, otid: "7001", ends: Self.now + 20 * Sample.day)
+    let soon = Self.now + 4000
+    try world.post(2, otid: "7002", ends: soon)
+    for id in ["7001", "7002"] {
+      try world.wait(for: "original_transaction_id \(id) active event")
+    }
+    _ = try world.daemon.stop()
+    // The moment is lost too.
+    let file = world.sinks.installation.data.path + "/customers.sqlite"
+    let connection = try SQLiteConnection.open(file, .write)
+    try connection.execute(
+      """
+      UPDATE entitlement SET next_ms = NULL WHERE customer = CAST('7002' AS BLOB);
+      DELETE FROM entitlement WHERE customer = CAST('7001' AS BLOB)
+      """)
+    connection.close()
+    try world.sinks.waitUntil("the end of the period") { Self.now > soon }
+    let query = try world.sinks.installation.run(
+      "query", "--json", "SELECT * FROM customer_entitlement_v1 WHERE customer_id = '7002'")
+    let row = try #require(try query.lines().first)
+    #expect(row["active"]?.integer == 0 && row["since_ms"]?.integer == soon, "\(query)")
+    for name in ["basis", "expires_at_ms", "product_id", "original_transaction_id"] {
+      #expect(row[name]?.kind == .null, "\(name): \(query)")
+    }
+    try world.restart(killing: false)
+    try world.daemon.logged("customers_damaged")
+    try world.sinks.waitUntil("what was missed, not \(world.lines)") {
+      world.lines.contains { $0.hasPrefix("original_transaction_id 7002 inactive") }
+        && world.lines.count { $0.hasPrefix("original_transaction_id 7001 active") } == 2
+    }
+    #expect(try world.view() == world.folded)
     _ = try world.daemon.stop()
   }
 }

@@ -277,8 +277,16 @@ struct MirrorTests {
     try world.waitUntil("the erasure") {
       try rows() == (1...3).map { "\(id)|700\($0)|t|paid" }.joined(separator: "\n")
     }
-    // Made anew after its loss, and copied anew.
     _ = try daemon.stop()
+    // While the daemon is away, nothing is active past the end that was known.
+    try world.sql(
+      "UPDATE ledger.customer_entitlement SET expires_at_ms = 5000 WHERE customer_id = '7002'")
+    #expect(try rows() == "\(id)|7001|t|paid\n\(id)|7002|f|\n\(id)|7003|t|paid")
+    let over = try world.sql(
+      "SELECT since_ms, expires_at_ms, product_id, original_transaction_id "
+        + "FROM ledger.customer_entitlement_v1 WHERE customer_id = '7002'")
+    #expect(over == "5000|||")
+    // Made anew after its loss, and copied anew.
     let file = world.installation.data.appending(path: "customers.sqlite")
     try FileManager.default.removeItem(at: file)
     try world.sql("DELETE FROM ledger.customer_entitlement WHERE customer_id = '7001'")
@@ -305,6 +313,8 @@ struct MirrorTests {
     #expect(lacking.code == 1 && lacking.output.contains("warehouse is up: its tables lack"))
     #expect(lacking.output.contains(upgrade), "\(lacking)")
     for _ in 1...2 { try world.makeSchema() }
+    let byName = try world.sql("SELECT pg_get_viewdef('ledger.customer_entitlement_v1'::regclass)")
+    #expect(byName.contains("now()"), "\(byName)")
     try world.waitUntil("the fill") {
       try world.sql("SELECT generation FROM ledger.mirror") == "2"
     }
