@@ -29,6 +29,7 @@ public enum Migrations {
   public static let sharedJournal: [(number: Int, name: String, sql: [UInt8])] = [
     (1, "shared_journal", PackageResources._001_shared_journal_sql),
     (2, "trust_root", PackageResources._002_trust_root_sql),
+    (3, "cleared_note", PackageResources._003_cleared_note_sql),
   ]
 
   /// The schema of a mirror in PostgreSQL.

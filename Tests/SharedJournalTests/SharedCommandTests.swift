@@ -121,6 +121,39 @@ import Testing
     #expect(try stranger.run("serve").code == 2)
   }
 
+  @Test func `what a peer emptied is a fault of every new copy, and of the server`() throws {
+    let shared = try SharedInstallations(3)
+    let (first, second, third) = (
+      shared.installations[0], shared.installations[1], shared.installations[2]
+    )
+    let daemon = try first.startWithoutProjection()
+    for number in 1...2 {
+      let foreign = Sample.notification(number, bundleId: "com.example.foreign")
+      #expect(daemon.client().post(try first.sign(foreign))?.status == 422)
+    }
+    // What is removed leaves a note of that: nothing is missing.
+    let dropped = try first.run("quarantine", "drop", "1")
+    #expect(dropped.code == 0, "\(dropped)")
+    let copied = try second.startWithoutProjection()
+    #expect(copied.client().get("/readyz")?.text.contains("skipped_notes") == false)
+    #expect(try copied.stop().code == 0)
+    #expect(try second.run("verify").code == 0)
+    // A schema of before the trigger, and a peer's role.
+    try shared.sql(
+      "DROP TRIGGER IF EXISTS note_cleared ON note; SET ROLE \(shared.role); "
+        + "UPDATE note SET body = '' WHERE subject = 'quarantine/2'")
+    let late = try third.startWithoutProjection()
+    try late.logged("shared_journal_faults", #""skipped_notes":1"#)
+    #expect(late.client().get("/readyz")?.text.contains(#""skipped_notes":1"#) == true)
+    #expect(try late.stop().code == 0)
+    let verified = try third.run("verify")
+    #expect(verified.code == 1 && verified.output.contains("quarantine/2"), "\(verified)")
+    // A copy that has it hears of it too.
+    let doctor = try first.run("doctor", "--offline")
+    #expect(doctor.output.contains("lack what was emptied: 1 note"), "\(doctor)")
+    #expect(try daemon.stop().code == 0)
+  }
+
   @Test func `a copy is served with its shared journal alone`() throws {
     let shared = try SharedInstallations(1)
     let installation = shared.installations[0]

@@ -81,10 +81,22 @@ struct JournalSQL {
     """
   }
 
+  /// The body of an emptied note is one byte: no copy takes that for what was removed.
   var notesAfter: String {
     """
-    SELECT version, subject, sha256, body FROM \(schema).note WHERE version > $1
-    ORDER BY version LIMIT $2
+    SELECT version, subject, sha256, CASE WHEN \(isEmptied) THEN '\\x00'::bytea ELSE body END
+    FROM \(schema).note n WHERE version > $1 ORDER BY version LIMIT $2
+    """
+  }
+
+  var emptiedNotes: String { "SELECT count(*) FROM \(schema).note n WHERE \(isEmptied)" }
+
+  /// Whether a note `n` has no body, and no later one says that what it was about was removed. Both
+  /// are written in one SQL transaction, by migration 3 at the latest.
+  private var isEmptied: String {
+    """
+    (n.body = '' AND NOT EXISTS (SELECT 1 FROM \(schema).note r
+      WHERE r.subject = n.subject || '/removed' AND r.version > n.version AND r.body <> ''))
     """
   }
 

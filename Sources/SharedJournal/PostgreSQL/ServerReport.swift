@@ -24,6 +24,8 @@ public struct ServerReport: Sendable {
   public let seq: Int64
   /// As `SharedJournal.trustRoots`.
   public let trustRoots: Set<[UInt8]>
+  /// Notes that were emptied although what they are about was not removed.
+  public let emptiedNotes: Int64
   public let duties: [Duty]
 
   /// - Throws: `.sharedRefused` if it cannot be used, `.sharedNotNow` if no server answers.
@@ -47,6 +49,7 @@ public struct ServerReport: Sendable {
     statementTimeout = rights.integer(0, names.count) ?? 0
     seq = try link.execute(sql.head, by: deadline).integer(0, 0) ?? 0
     trustRoots = try TrustRootTable.read(link, sql, by: deadline)
+    emptiedNotes = try link.execute(sql.emptiedNotes, by: deadline).integer(0, 0) ?? 0
     let rows = try link.execute(sql.duties, by: deadline)
     duties = (0..<rows.count).map { row in
       Duty(

@@ -14,7 +14,15 @@ extension JournalReader {
     defer { endSnapshot() }
     return try referenceFaults() + unusedRowFaults() + redeliveryFaults()
       + arrivalFaults(limit: Self.limit) + receiptFaults() + metaFaults() + digestFaults()
-      + accountFaults()
+      + accountFaults() + emptiedNoteFaults()
+  }
+
+  /// Notes that a copy followed after somebody had emptied them (`JournalSQL.notesAfter`).
+  private func emptiedNoteFaults() throws(LedgerError) -> [String] {
+    guard try hasMigration(9) else { return [] }
+    return try connection.statement(
+      "SELECT version, subject FROM skipped_note WHERE body = x'00' LIMIT \(Self.limit)"
+    ).all { "note \($0.int(0)) was emptied, and \($0.text(1)) is missing" }
   }
 
   /// At most this many rows of one kind are named.

@@ -35,7 +35,8 @@ public struct Note: Sendable, Equatable {
   public let subject: String
   /// SHA-256 of the body as it was written.
   public let sha256: [UInt8]
-  /// JSON in UTF-8. Empty once the note was cleared, because the row was removed after it.
+  /// JSON in UTF-8. Empty once the note was cleared, because the row was removed after it, as a
+  /// later note says; a shared journal gives one that was emptied otherwise another body.
   public let body: [UInt8]
 
   public init(version: Int64, subject: String, sha256: [UInt8], body: [UInt8]) {

@@ -1,4 +1,5 @@
 import Clients
+import Migrations
 import Platform
 import SharedJournal
 import Store
@@ -20,7 +21,9 @@ final class JournalFixture {
     guard let schema = PostgresIdentifier("s_\(database)") else { throw TestFailure("a name") }
     self.schema = schema
     let migrated = try migrate()
-    guard migrated == .migrated(from: 0, to: 2) else { throw TestFailure("\(migrated)") }
+    guard migrated == .migrated(from: 0, to: Migrations.sharedJournal.count) else {
+      throw TestFailure("\(migrated)")
+    }
     try self.server.sql(
       "CREATE ROLE \(daemon) LOGIN; GRANT \(schema.name)_daemon TO \(daemon)", in: database)
   }

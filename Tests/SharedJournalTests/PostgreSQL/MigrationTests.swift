@@ -17,6 +17,7 @@ import Testing
       digests == [
         "27170413fa0a0fef482009892f4667adc3b1ebdbf7c4f4d2b01d912e9664b301",
         "43cc759a80236c826cf156d411bc0f1a0dd4176d57cf90e0a377d22d7fea528c",
+        "119b18ffbf98803e246be09a27dd6001b12c1bdb1d21fc07c6ff35f1f4b0c565",
       ],
       "an applied migration must never change: add a new one")
   }
@@ -24,19 +25,19 @@ import Testing
   @Test func `a second migration finds nothing missing`() throws {
     let fixture = try JournalFixture()
     #expect(try fixture.migrate() == .current)
-    #expect(try fixture.sql("SELECT count(*) FROM migration") == "2")
+    #expect(try fixture.sql("SELECT count(*) FROM migration") == "3")
   }
 
   @Test func `a newer schema and another program's are refused`() throws {
     let fixture = try JournalFixture()
-    try fixture.sql("INSERT INTO migration VALUES (3, 'later', sha256('x'), 0)")
-    #expect(throws: LedgerError.sharedNewer(found: 3, known: 2)) { try fixture.migrate() }
-    #expect(throws: LedgerError.sharedNewer(found: 3, known: 2)) {
+    try fixture.sql("INSERT INTO migration VALUES (4, 'later', sha256('x'), 0)")
+    #expect(throws: LedgerError.sharedNewer(found: 4, known: 3)) { try fixture.migrate() }
+    #expect(throws: LedgerError.sharedNewer(found: 4, known: 3)) {
       try fixture.journal().identify([UInt8](repeating: 1, count: 16), by: fixture.soon)
     }
     try fixture.sql(
       """
-      DELETE FROM migration WHERE number = 3;
+      DELETE FROM migration WHERE number = 4;
       UPDATE migration SET sha256 = sha256('x') WHERE number = 1
       """)
     let refused = LedgerError.sharedRefused(state: "migration 1 is of another program")
@@ -50,12 +51,16 @@ import Testing
     throws
   {
     let fixture = try JournalFixture()
-    try fixture.sql("DROP TABLE trust_root; DELETE FROM migration WHERE number = 2")
+    try fixture.sql(
+      """
+      DROP TABLE trust_root; DROP FUNCTION require_removal CASCADE;
+      DELETE FROM migration WHERE number > 1
+      """)
     let id = [UInt8](repeating: 1, count: 16)
     let journal = try fixture.journal()
     #expect(try journal.identify(id, by: fixture.soon) == id)
     #expect(try journal.trustRoots(by: fixture.soon) == [])
-    #expect(try fixture.migrate() == .migrated(from: 1, to: 2))
+    #expect(try fixture.migrate() == .migrated(from: 1, to: 3))
     #expect(try journal.trustRoots(by: fixture.soon) == [])
     let roots: Set<[UInt8]> = [SHA256.hash([1]), SHA256.hash([2])]
     for wanted in [roots, [SHA256.hash([3])]] {

@@ -74,8 +74,22 @@ import Testing
     #expect(try error(of: insert, user: fixture.daemon) == expected)
   }
 
-  @Test func `a note is cleared by the daemon and never filled again`() throws {
-    #expect(try error(of: "UPDATE note SET body = ''", user: fixture.daemon) == nil)
+  /// A new copy would lack what it was about, and not know it.
+  @Test func `a note is cleared with a later one of its removal alone, and never filled again`()
+    throws
+  {
+    let clear = "UPDATE note SET body = '' WHERE version = 1"
+    func removal(_ version: Int, _ subject: String) -> String {
+      "INSERT INTO note VALUES (\(version), '\(subject)', sha256('r'), sha256('r'), '{}')"
+    }
+    for refused in [
+      clear, "\(clear); \(removal(2, "s2/removed"))", "\(clear); \(removal(0, "s/removed"))",
+      "UPDATE note SET body = ''; \(removal(2, "s"))",
+    ] {
+      #expect(try error(of: refused, user: fixture.daemon) == "SL005", "\(refused)")
+    }
+    #expect(try error(of: "\(clear); \(removal(2, "s/removed"))", user: fixture.daemon) == nil)
+    #expect(try error(of: "UPDATE note SET body = ''", user: fixture.daemon) == "SL005")
     #expect(try error(of: "UPDATE note SET body = '{}'", user: fixture.daemon) == "SL005")
   }
 }

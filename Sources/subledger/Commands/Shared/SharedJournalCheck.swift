@@ -30,6 +30,7 @@ extension Doctor {
     }
     examineRights(server)
     examineRoots(server)
+    examineNotes(server)
     examineDurability(server)
     examineEncryption(shared, server)
     examineClock(server)
@@ -67,6 +68,14 @@ extension Doctor {
     } else {
       report("every daemon must trust the root certificates of this one")
     }
+  }
+
+  private func examineNotes(_ server: ServerReport) {
+    guard server.emptiedNotes > 0 else { return }
+    reportFinding(
+      "a new copy will lack what was emptied: \(CountText.of(server.emptiedNotes, "notes"))",
+      next: "keep a copy that has it, run `subledger shared-journal migrate` so that the server "
+        + "refuses that, and take the rights of the role that did it away")
   }
 
   private func examineDurability(_ server: ServerReport) {
