@@ -1,6 +1,5 @@
 import Clients
 import Glibc
-import Ledger
 import Platform
 import Store
 import StrictJSON
@@ -9,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import Delivery
+@testable import Ledger
 
 /// The service in this process, with receivers on loopback.
 @Suite struct DeliveryServiceTests {
@@ -66,6 +66,16 @@ import Testing
   private static func waitForTheNextMillisecond() {
     let now = Clock.now()
     while Clock.now() <= now { usleep(500) }
+  }
+
+  @Test func `a mirror has not begun until its first turn`() throws {
+    let address = try PostgresAddress(checking: "host=/run/none dbname=a user=b")
+    let mirror = Configuration.Mirror(
+      name: "m", address: address, passwordFile: nil, schema: "s")
+    let running = RunningMirror(mirror, isPaused: false, .proven, at: 7)
+    #expect(running.status.state == "down" && running.status.reason == "it has not begun")
+    running.report(.failed("no server"), at: nil, head: 0)
+    #expect(running.status.reason == "no server")
   }
 
   @Test func `a sink whose messages cannot begin to be sent is down, and says why`() throws {

@@ -67,7 +67,7 @@ extension Doctor {
     guard let part = own ?? mendable.first, let id = part.bundleId,
       let mistake = Self.mistakes[part.reason]
     else { return list + "; correct the configuration and admit them, or drop them" }
-    let bundleId = VisibleText.of(id)
+    let bundleId = VisibleText.word(id)
     return "if \(bundleId) is yours, \(mistake), reload, and run subledger quarantine admit --app "
       + "\(bundleId) --reason \(part.reason); see also \(list)"
   }

@@ -36,7 +36,7 @@ extension Doctor {
   func examineRows() throws(LedgerError) {
     guard let projection else { return }
     if let odd = try projection.anomalous(limit: 1).first {
-      let id = VisibleText.of(odd.key.originalTransactionId)
+      let id = VisibleText.word(odd.key.originalTransactionId)
       reportFinding(
         "at least one customer has a transaction with an impossible date, price or quantity, such "
           + "as a subscription or an unknown kind without an end, which gives no access: \(id)",

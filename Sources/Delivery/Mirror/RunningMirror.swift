@@ -36,8 +36,9 @@ final class RunningMirror: Sendable {
     _ mirror: Configuration.Mirror, isPaused: Bool, _ start: MirrorStart, at now: Int64
   ) {
     self.mirror = mirror
-    let status = DeliveryStatus(
+    var status = DeliveryStatus(
       id: SinkRecord.ID(mirror.name), kind: "mirror", url: mirror.hosts, state: "down", since: now)
+    status.reason = "it has not begun"
     shared = Mutex(Shared(status: status, start: start, isPaused: isPaused))
   }
 
@@ -107,7 +108,7 @@ final class RunningMirror: Sendable {
 
   /// It is filled without them until then.
   private static let lacksColumns =
-    "its tables lack columns that this program has: let their owner run what "
+    "its tables lack columns or views that this program has: let their owner run what "
     + "`subledger sink mirror-schema` prints"
 
   private func log(_ status: DeliveryStatus) {

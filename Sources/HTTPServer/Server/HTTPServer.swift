@@ -118,6 +118,7 @@ public final class HTTPServer: Sendable {
       switch error.number {
       case EADDRINUSE: throw .socketInUse(path)
       case ELOOP: throw .socketIsLink(path)
+      case ENOTSOCK: throw .socketIsFile(path)
       default: throw .socketRefused(path, error)
       }
     }

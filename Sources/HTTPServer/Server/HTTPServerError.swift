@@ -10,6 +10,7 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
   case addressRefused(String, LedgerError)
   case socketInUse(String)
   case socketIsLink(String)
+  case socketIsFile(String)
   case socketRefused(String, LedgerError)
   /// A trusted proxy is not an IP address.
   case trustedProxy(String)
@@ -35,6 +36,8 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
       "cannot listen on \(path): another process uses it; stop that process or choose another path"
     case .socketIsLink(let path):
       "cannot listen on \(path): it is a symbolic link, which is not followed; remove it"
+    case .socketIsFile(let path):
+      "cannot listen on \(path): it is a folder or a file, not a socket; remove it"
     case .socketRefused(let path, let error):
       "cannot listen on \(path): \(error.detail); choose a path of at most 107 bytes in a folder "
         + "that this user may write to"

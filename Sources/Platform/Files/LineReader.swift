@@ -120,7 +120,7 @@ public final class LineReader {
     if !hasReadFirstChunk { unpack = unpacker(chunk) }
     hasReadFirstChunk = true
     guard let unpacked = unpack.map({ $0(chunk) }) ?? chunk else {
-      throw .system("unpack the file, which is damaged", EIO)
+      throw .system("unpack the file, which is damaged or far larger than it may be", EIO)
     }
     buffer = unpacked
     offset = 0

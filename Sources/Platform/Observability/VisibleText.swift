@@ -17,6 +17,19 @@ public enum VisibleText {
     return shown
   }
 
+  /// The text as `of` shows it, as one word of a shell command to copy.
+  public static func word(_ text: String) -> String {
+    let text = of(text)
+    let isPlain = text.utf8.allSatisfy {
+      Character(Unicode.Scalar($0)).isLetter && $0 < 0x80 || "/._-0123456789".utf8.contains($0)
+    }
+    return isPlain
+      ? text
+      : "'"
+        + text.split(separator: "'", omittingEmptySubsequences: false)
+        .joined(separator: "'\\''") + "'"
+  }
+
   /// A scalar as it is, or its number.
   static func of(_ scalar: Unicode.Scalar) -> String {
     switch scalar.properties.generalCategory {

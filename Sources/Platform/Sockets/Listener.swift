@@ -62,9 +62,9 @@ public final class Listener: Sendable {
 
   /// Listens on a unix socket of mode 0600. Replaces a socket file that no process listens on.
   ///
-  /// - Throws: `LedgerError.system` with EADDRINUSE when another process listens on it or the
-  ///   path is not a socket, ELOOP when it is a symbolic link, ENAMETOOLONG when the path does not
-  ///   fit in sockaddr_un, or the errno of another failed call.
+  /// - Throws: `LedgerError.system` with EADDRINUSE when another process listens on it, ENOTSOCK
+  ///   when the path is not a socket, ELOOP when it is a symbolic link, ENAMETOOLONG when the path
+  ///   does not fit in sockaddr_un, or the errno of another failed call.
   public static func unix(path: String) throws(LedgerError) -> Listener {
     var address = try unixAddress(path)
     let socket = try streamSocket(AF_UNIX)
@@ -72,9 +72,8 @@ public final class Listener: Sendable {
     if lstat(path, &status) == 0 {
       // It may lead to the socket of another daemon, or where anybody can write.
       guard status.st_mode & S_IFMT != S_IFLNK else { throw .system("use a symbolic link", ELOOP) }
-      guard status.st_mode & S_IFMT == S_IFSOCK, try isStale(&address) else {
-        throw .system("replace the socket file", EADDRINUSE)
-      }
+      guard status.st_mode & S_IFMT == S_IFSOCK else { throw .system("replace a file", ENOTSOCK) }
+      guard try isStale(&address) else { throw .system("replace the socket file", EADDRINUSE) }
       unlink(path)
     }
     // bind(2) gives the file the mode of the socket, so the file never has a wider one.

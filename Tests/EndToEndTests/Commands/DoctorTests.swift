@@ -182,6 +182,16 @@ import Testing
     #expect(found.count == 2, "\(found)")
   }
 
+  @Test func `an id that a stranger chose is one word of the command to copy`() throws {
+    let installation = try sound()
+    let daemon = try installation.start()
+    let body = try installation.sign(Sample.notification(1, bundleId: "com.foreign;reboot"))
+    #expect(daemon.client().post(body)?.status == 422)
+    #expect(try daemon.stop().code == 0)
+    let kept = try #require(try findings(installation).first { $0.topic == "quarantine" })
+    #expect(kept.next?.contains("admit --app 'com.foreign;reboot' --reason") == true, "\(kept)")
+  }
+
   @Test func `a missing projection is a finding`() throws {
     let installation = try sound()
     let daemon = try installation.start()

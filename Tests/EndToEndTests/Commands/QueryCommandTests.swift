@@ -80,6 +80,19 @@ import Testing
     #expect(text.rows.first?["q"] == "x\"y" && text.rows.first?["l"] == "l1\nl2")
   }
 
+  /// A spreadsheet would calculate them.
+  @Test func `CSV marks texts that begin as a formula does, and leaves numbers`() throws {
+    let sql = """
+      SELECT '=1+1' AS a, '+1 x' AS b, '-x' AS c, '@x' AS d, '\t=1' AS e, '=a,b' AS f,
+        -5 AS g, -1.5 AS h, '-12.50' AS i, '+49' AS j, 'a=b' AS k, '' AS l, NULL AS m, '-' AS n
+      """
+    let result = try filled().run("query", sql, "--csv")
+    #expect(result.code == 0, "\(result)")
+    #expect(
+      result.output.split(separator: "\n").last
+        == "'=1+1,'+1 x,'-x,'@x,'\t=1,\"'=a,b\",-5,-1.5,-12.50,+49,a=b,\"\",,'-")
+  }
+
   @Test func `a table ends after 10000 rows and says how to print all`() throws {
     let installation = try filled()
     let sql =

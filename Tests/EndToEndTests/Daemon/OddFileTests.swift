@@ -137,6 +137,16 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
+  @Test func `a folder or a file in the place of the control socket is told as such`() throws {
+    let installation = try filled()
+    let socket = DataFolder(path: installation.data.path).controlSocket
+    try FileManager.default.createDirectory(atPath: socket, withIntermediateDirectories: false)
+    try expectRefusal(installation, ["serve"], "\(socket): it is a folder or a file")
+    try FileManager.default.removeItem(atPath: socket)
+    try Data("x".utf8).write(to: URL(filePath: socket))
+    try expectRefusal(installation, ["serve"], "\(socket): it is a folder or a file")
+  }
+
   // MARK: Backups
 
   /// Events that a daemon would journal in a backup would themselves be in no backup.

@@ -67,6 +67,9 @@ function filters(asked, groups) {
       asked.in ?? "", change("in")));
 }
 
+/// A word of a shell command: strangers choose the ids of their apps.
+const word = (text) => (/^[\w./-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
 /// The commands for all that match. They know no environment: with one, each id is named.
 function bulk(asked, list, groups) {
   const number = sum(matches(asked, groups));
@@ -75,7 +78,7 @@ function bulk(asked, list, groups) {
   const ids = list.items.map((it) => it.id).join(" ");
   const all = (verb) => (environment || (!reason && !app)
     ? `for id in ${ids}; do subledger quarantine ${verb} $id; done`
-    : `subledger quarantine ${verb}${app ? ` --app ${app}` : ""}${reason ? ` --reason ${reason}`
+    : `subledger quarantine ${verb}${app ? ` --app ${word(app)}` : ""}${reason ? ` --reason ${reason}`
       : ""}`);
   const shown = many(list.items.length, "notification");
   return card(environment || (!reason && !app) ? `For the ${shown} of this page` : `For all ${many(number, "notification")} that match`, null,

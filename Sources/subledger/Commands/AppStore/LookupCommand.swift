@@ -63,27 +63,15 @@ enum LookupCommand {
   private static func history(
     of key: StreamKey, among streams: [StreamKey], _ arguments: Arguments
   ) -> String {
-    var parts = ["subledger history", key.originalTransactionId]
+    var parts = ["subledger history", VisibleText.word(key.originalTransactionId)]
     if key.environment != .production { parts += ["--environment", key.environment.rawValue] }
     if streams.count(where: { $0.environment == key.environment }) > 1 {
-      parts += ["--bundle-id", key.bundleId]
+      parts += ["--bundle-id", VisibleText.word(key.bundleId)]
     }
     for flag in ["--config", "--data"] {
-      if let value = arguments[flag] { parts += [flag, quoted(value)] }
+      if let value = arguments[flag] { parts += [flag, VisibleText.word(value)] }
     }
     return parts.joined(separator: " ")
-  }
-
-  /// A word of a shell command.
-  private static func quoted(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy {
-      Character(Unicode.Scalar($0)).isLetter && $0 < 0x80 || "/._-0123456789".utf8.contains($0)
-    }
-    return isPlain
-      ? text
-      : "'"
-        + text.split(separator: "'", omittingEmptySubsequences: false)
-        .joined(separator: "'\\''") + "'"
   }
 
   private static func text(_ entry: AppStoreSearch.Found, _ command: String?) -> String {

@@ -1,3 +1,4 @@
+import Queries
 import Store
 import StrictJSON
 
@@ -24,7 +25,7 @@ struct QueryLines {
     case .json:
       JSONValue.object(Array(zip(columns, values.map(Self.json)))).write(into: &buffer)
       buffer.append(0x0A)
-    case .csv: addCSV(values.map(\.text))
+    case .csv: addCSV(values.map { $0.text.map(CSV.cell) })
     }
     if buffer.count >= Self.bufferSize { flush() }
   }
