@@ -15,6 +15,7 @@ public enum Migrations {
     (8, "copy", PackageResources._008_copy_sql),
     (9, "follow", PackageResources._009_follow_sql),
     (10, "claim", PackageResources._010_claim_sql),
+    (11, "account_pages", PackageResources._011_account_pages_sql),
   ]
 
   /// The schema of a projection. Projections are never migrated, because they can be built again.

@@ -1,4 +1,5 @@
 import AppStore
+import Foundation
 import Platform
 import SignedData
 import Testing
@@ -58,5 +59,63 @@ import Testing
       #expect(!opened.journal.hasErased)
     }
     #expect(try files(scratch) == [])
+  }
+
+  @Test(arguments: [false, true])
+  func `no file has an account that was erased, in whatever order accounts come and go`(
+    isShared: Bool
+  ) throws {
+    var accounts = try ErasedAccounts(isShared: isShared)
+    while try accounts.turn() {
+      #expect(try accounts.found() == [])
+    }
+    #expect(try accounts.foundInBackup() == [])
+  }
+
+  @Test func `what an earlier program left of erased accounts goes with the first start`() throws {
+    let scratch = try Scratch()
+    do {
+      let opened = try scratch.open()
+      _ = try opened.journal.append([.event(Sample.event(1)), Self.claim])
+      try opened.journal.close()
+    }
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
+    let page = try connection.statement(
+      "SELECT rootpage FROM sqlite_schema WHERE name = 'account'"
+    ).first { $0.int(0) }
+    try connection.execute("DELETE FROM migration WHERE number > 10; PRAGMA user_version = 10")
+    try connection.checkpointTruncate()
+    connection.close()
+    // Where SQLite leaves a copy: in front of the cells.
+    let file = try #require(FileHandle(forUpdatingAtPath: scratch.folder.journal))
+    try file.seek(toOffset: UInt64(try #require(page) - 1) * 4_096 + 1_000)
+    try file.write(contentsOf: Array("Bob Example 4712".utf8))
+    try file.close()
+    try scratch.open().journal.close()
+    let left = try scratch.files().filter {
+      $0.value.firstRange(of: Array("Bob Example 4712".utf8)) != nil
+    }
+    #expect(left.keys.sorted() == [])
+    #expect(try files(scratch) == ["journal.sqlite"])
+    let opened = try scratch.open()
+    #expect(try opened.journal.erase(account: Self.name))
+    #expect(try files(scratch) == [])
+  }
+
+  @Test func `the gap of a page is found in pages of trees alone`() {
+    func gap(_ start: [UInt8], at offset: Int64 = 4_096, count: Int = 4_096) -> Range<Int>? {
+      let page = start + [UInt8](repeating: 1, count: count - start.count)
+      return page.withUnsafeBytes { PageGaps.gap(of: $0, at: offset) }
+    }
+    // A leaf with two cells, which begin at 4,000; an inner page with one.
+    #expect(gap([13, 0, 0, 0, 2, 0x0F, 0xA0, 0]) == 12..<4_000)
+    #expect(gap([2, 0, 0, 0, 1, 0x0F, 0xA0, 0]) == 14..<4_000)
+    let first = [UInt8](repeating: 9, count: 100) + [13, 0, 0, 0, 2, 0x0F, 0xA0, 0]
+    #expect(gap(first, at: 0) == 112..<4_000)
+    #expect(gap([13, 0, 0, 0, 0, 0, 0, 0], at: 65_536, count: 65_536) == 8..<65_536)
+    // A page that belongs to no tree, one without a gap, one that is damaged, a part of a page.
+    #expect(gap([0, 0, 0, 9, 2, 0x0F, 0xA0, 0]) == nil)
+    #expect(gap([13, 0, 0, 0, 2, 0, 12, 0]) == nil && gap([13, 0, 0, 0, 2, 0xFF, 0xA0, 0]) == nil)
+    #expect(gap([13, 0, 0, 0, 2, 0x0F, 0xA0, 0], at: 100) == nil && gap([13], count: 100) == nil)
   }
 }

@@ -124,10 +124,10 @@ import Testing
   @Test func `a newer schema is refused`() throws {
     let scratch = try crashed()
     try change(scratch.folder.journal, at: 60, to: [0, 0, 0, 99])
-    #expect(try refusal(scratch) == .newer(found: 99, known: 10))
+    #expect(try refusal(scratch) == .newer(found: 99, known: 11))
     // A reader sees the file through its -wal, which has the former schema number.
     try FileManager.default.removeItem(atPath: scratch.folder.journalWAL)
-    #expect(throws: LedgerError.newer(found: 99, known: 10)) {
+    #expect(throws: LedgerError.newer(found: 99, known: 11)) {
       try JournalReader.open(scratch.folder)
     }
   }

@@ -15,14 +15,21 @@ extension Journal {
   public func erase(
     account name: String, shipping ship: Shipper<Bool>? = nil
   ) throws(LedgerError) -> Bool {
-    let isKnown = try write(shipping: ship) { (connection) throws(LedgerError) in
+    let isKnown = try forget(account: name, shipping: ship)
+    try emptyWAL()
+    return isKnown
+  }
+
+  /// Deletes an account, and stores that its bytes are to be removed from the -wal.
+  func forget(
+    account name: String, shipping ship: Shipper<Bool>? = nil
+  ) throws(LedgerError) -> Bool {
+    try write(shipping: ship) { (connection) throws(LedgerError) in
       try connection.statement("DELETE FROM account WHERE kind = 'account' AND name = ?")
         .bind(1, name).run()
       let isKnown = connection.changes > 0
       if isKnown { try recordErasure(connection) }
       return isKnown
     }
-    try emptyWAL()
-    return isKnown
   }
 }

@@ -303,6 +303,8 @@ public final class Journal {
         try Meta(connection: connection).set(.open, 0)
       }
       let emptied = Result { () throws(LedgerError) in try connection.checkpointTruncate() }
+      // A page in memory is written again with what is in its gap.
+      connection.forgetPages()
       try markOpen()
       try files?.begin()
       try emptied.get()

@@ -139,6 +139,7 @@ package final class SQLiteConnection {
     if !mode.isWriting { try execute("PRAGMA query_only=ON") }
     // What is deleted may be personal (sqlite.org/pragma.html#pragma_secure_delete).
     if mode == .write { try execute("PRAGMA secure_delete=ON") }
+    if mode.isWriting { PageGaps.clear(handle) }
     try execute("PRAGMA cache_size=-\(mode.isWriting ? Self.writersCache : Self.readersCache)")
     if mode == .write {
       sqlite3_wal_hook(
@@ -175,6 +176,9 @@ package final class SQLiteConnection {
         return limit.reason == nil ? 0 : 1
       }, Unmanaged.passUnretained(limit).toOpaque())
   }
+
+  /// Frees the pages in memory. Between SQL transactions none is in use.
+  func forgetPages() { sqlite3_db_release_memory(handle) }
 
   /// Adds an existing file to this reading connection, under the name of a schema.
   ///

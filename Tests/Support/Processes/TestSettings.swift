@@ -14,6 +14,8 @@ public enum TestCount: String, Sendable {
   case damages
   /// Single bits that are flipped, in a journal of so many events.
   case flips, flippedEvents
+  /// Accounts that are made and erased.
+  case erasures
   /// Customers whose answers are compared between two programs.
   case fleet
   /// Changes of each input of the fuzz corpus.
@@ -55,6 +57,7 @@ public enum TestCount: String, Sendable {
     case .books: 300
     case .customers: 60
     case .damages: 20
+    case .erasures: 1_000
     case .flips: 40
     case .flippedEvents: 12
     case .fleet: 500
