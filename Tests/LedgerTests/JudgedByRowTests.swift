@@ -38,9 +38,9 @@ import Testing
     /// Appends a batch.
     func append(_ facts: [Fact]) throws -> [Outcome] {
       let batch = try facts.map { try $0.received(by: receiver).submission }
-      var known = RowStates(seq: seq ?? journal.head.seq)
-      for case .event(let event) in batch { event.streamKey.map { known.states[$0] = state } }
-      return try journal.append(batch, knowing: known)
+      let state = state
+      return try journal.append(
+        batch, knowing: RowStates(seq: seq ?? journal.head.seq) { _ in state })
     }
   }
 

@@ -53,7 +53,7 @@ struct SettledTime {
   private var time: Int64 = 0
   /// A time, and how many notifications had been submitted by then. It is looked at for this time
   /// once all of them are answered.
-  private var awaited: (time: Int64, submitted: Int64)?
+  private var awaited: (time: Int64, submitted: [Int64])?
 
   /// Milliseconds after which nothing can be submitted to the writer any more with an earlier
   /// receive time: more than its proof takes.
@@ -65,11 +65,9 @@ struct SettledTime {
   /// - Returns: whether a later time is settled.
   mutating func look(_ ledger: Ledger, at now: Int64) -> Bool {
     if awaited == nil, now - time >= Self.settling || now < time {
-      awaited = (now, ledger.meter.submittedCount)
+      awaited = (now, ledger.meter.submitted)
     }
-    guard let (time, submitted) = awaited, ledger.meter.answeredCount >= submitted else {
-      return false
-    }
+    guard let (time, submitted) = awaited, ledger.meter.hasAnswered(submitted) else { return false }
     (self.time, awaited) = (time, nil)
     return true
   }

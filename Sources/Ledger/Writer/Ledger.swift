@@ -29,6 +29,9 @@ public final class Ledger: Sendable {
   /// Whether each read waits until the rows have all that the shared journal has.
   public var readsAreFresh: Bool { shared?.readsAreFresh ?? false }
   package let jobs = BoundedQueue<LedgerJob>(capacity: Ledger.queueLength)
+  /// The parts of receipts, each with the time when it arrived. They are in no other queue, because
+  /// one receipt may have more of them than that takes.
+  package let parts = BoundedQueue<(submitted: Submitted, at: Int64)>(capacity: Ledger.queueLength)
   private let state = Mutex(State())
   private let projectionReady = WakeupEvent()
   private let writer = ServiceThread("writer")
@@ -114,22 +117,27 @@ public final class Ledger: Sendable {
   /// Queues notifications for the writer, and wakes it once.
   public func submit(_ submitted: [Submitted]) {
     let now = Clock.monotonicNanoseconds()
-    meter.submit(submitted.count)
+    meter.notifications.submit(submitted.count)
     let count = jobs.enqueue(contentsOf: submitted.map { .submit($0, at: now) })
-    refuse(submitted.dropFirst(count))
+    refuse(submitted.dropFirst(count), meter.notifications)
   }
 
-  private func refuse(_ submitted: ArraySlice<Submitted>) {
+  private func refuse(_ submitted: ArraySlice<Submitted>, _ count: AnsweredCount) {
     for item in submitted { item.completion(.unavailable("overload")) }
-    meter.answer(submitted.count)
+    count.answer(submitted.count)
   }
 
-  /// Queues the parts of one receipt for the writer: all of them unless the queue is full. There
-  /// may be more than the queue takes otherwise.
+  /// Queues the parts of one receipt for the writer: all of them unless the queue is full. The
+  /// writer appends some at a time and lets what else is queued pass in between. A receipt is
+  /// answered once it has all of them: of one that a crash left with some, the others are appended
+  /// when it is sent again.
   public func submit(whole submitted: [Submitted]) {
     let now = Clock.monotonicNanoseconds()
-    meter.submit(submitted.count)
-    if !jobs.enqueue(whole: submitted.map { .submit($0, at: now) }) { refuse(submitted[...]) }
+    meter.parts.submit(submitted.count)
+    guard parts.enqueue(whole: submitted.map { ($0, now) }) else {
+      return refuse(submitted[...], meter.parts)
+    }
+    _ = jobs.enqueueBeyondCapacity(.appendParts)
   }
 
   /// Queues one notification for the writer.
@@ -275,12 +283,14 @@ public final class Ledger: Sendable {
   /// Why the journal can no longer be written; nil while it can.
   public var failure: LedgerError? { state.withLock { $0.failure } }
 
-  /// How many jobs are queued.
-  public var waiting: Int { jobs.count }
+  /// How many notifications, parts of receipts and orders wait.
+  public var waiting: Int { jobs.count + Int(meter.parts.waiting) }
 
   /// Finishes the queued jobs, closes the files, and returns.
   public func stop() {
     duties.stop()
+    // First: what is queued until then is appended.
+    parts.close()
     jobs.close()
     liveProjection.changed.signal()
     maintenance.stop()

@@ -13,6 +13,8 @@ package enum LedgerJob: Sendable {
   case adoptDurations
   /// Follows the shared journal now.
   case refresh
+  /// Appends parts of receipts, which wait in a queue of their own.
+  case appendParts
   /// Looks whether another program removed or cut a file of the journal.
   case checkFiles
   /// Puts the damaged projection aside.

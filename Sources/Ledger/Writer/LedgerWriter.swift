@@ -21,6 +21,8 @@ package final class LedgerWriter {
   private let onFailure: @Sendable (LedgerError) -> Void
   /// When to try again to remove the bytes of accounts, nanoseconds of the monotonic clock.
   private var nextErasure = Int64.min
+  /// Parts of receipts that were taken from their queue.
+  private var parts: ArraySlice<(submitted: Ledger.Submitted, at: Int64)> = []
 
   /// Runs on the thread from start to end: locks, opens, serves, closes.
   ///
@@ -110,6 +112,7 @@ package final class LedgerWriter {
 
   /// Milliseconds after which `serve` should be called even if no job came; negative: never.
   var millisecondsUntilDue: Int32 {
+    if hasParts { return 0 }
     if ledger.failure != nil { return -1 }
     return [
       housekeeping.millisecondsUntilDue, projection.millisecondsUntilDue,
@@ -127,13 +130,16 @@ package final class LedgerWriter {
       if case .submit(let submitted, let at) = job {
         if batch.isEmpty { arrivedAt = at }
         batch.append(submitted)
-        if batch.count == Journal.batchLimit { append(&batch, arrivedAt) }
+        if batch.count == Journal.batchLimit {
+          append(&batch, arrivedAt, ledger.meter.notifications)
+        }
         continue
       }
-      append(&batch, arrivedAt)
+      append(&batch, arrivedAt, ledger.meter.notifications)
       perform(job)
     }
-    append(&batch, arrivedAt)
+    append(&batch, arrivedAt, ledger.meter.notifications)
+    appendParts()
     guard ledger.failure == nil else { return }
     follow()
     if journal.hasErased, Clock.monotonicNanoseconds() >= nextErasure { emptyOwedWAL() }
@@ -145,6 +151,7 @@ package final class LedgerWriter {
   /// Closes the projection, then the journal. A reader that is still open keeps a write-ahead log
   /// alive; the next start finds everything in it.
   package func close() {
+    while hasParts { appendParts() }
     projection.close()
     reader.close()
     if let copy {
@@ -161,8 +168,8 @@ package final class LedgerWriter {
 
   private func perform(_ job: LedgerJob) {
     switch job {
-    // Every turn of the writer ends with `evaluateDue`, which adopts durations.
-    case .submit, .adoptDurations: break
+    // Every turn of the writer appends parts, and ends with `evaluateDue`, which adopts durations.
+    case .submit, .adoptDurations, .appendParts: break
     case .drop(let ids, let completion):
       completion(
         attempt { () throws(LedgerError) in
@@ -220,10 +227,27 @@ package final class LedgerWriter {
     return try copy.write(by: copy.orderDeadline, body).result
   }
 
-  private func append(_ batch: inout [Ledger.Submitted], _ arrivedAt: Int64) {
+  private var hasParts: Bool { !parts.isEmpty || ledger.parts.count > 0 }
+
+  /// Parts of receipts in one SQL transaction, for which notifications wait: 7 milliseconds of
+  /// processor time, and a sync.
+  package static let partLimit = 100
+
+  /// Appends some parts of receipts; the next ones after what was queued meanwhile.
+  private func appendParts() {
+    if parts.isEmpty, hasParts { parts = (ledger.parts.dequeueAll(within: 0) ?? [])[...] }
+    guard let arrivedAt = parts.first?.at else { return }
+    var batch = parts.prefix(Self.partLimit).map(\.submitted)
+    parts.removeFirst(batch.count)
+    append(&batch, arrivedAt, ledger.meter.parts)
+  }
+
+  private func append(
+    _ batch: inout [Ledger.Submitted], _ arrivedAt: Int64, _ count: AnsweredCount
+  ) {
     guard !batch.isEmpty else { return }
     defer {
-      ledger.meter.answer(batch.count)
+      count.answer(batch.count)
       batch.removeAll(keepingCapacity: true)
     }
     let outcomes: [Outcome]
@@ -239,7 +263,7 @@ package final class LedgerWriter {
         (outcomes, isFolded) = (written.result, written.isFollowed)
       } else {
         outcomes = try journal.append(
-          submissions, knowing: projection.states(of: submissions),
+          submissions, knowing: projection.states(),
           judgingWhile: judging.turnOfAppend())
       }
     } catch {
@@ -294,7 +318,7 @@ package final class LedgerWriter {
       },
       { (ship) throws(LedgerError) in
         try self.journal.append(
-          batch, knowing: self.projection.states(of: batch), shipping: ship,
+          batch, knowing: self.projection.states(), shipping: ship,
           judgingWhile: self.judging.turnOfAppend())
       })
   }

@@ -89,17 +89,19 @@ final class ProjectionWriter {
     }
   }
 
-  /// What the rows say of the streams that evidence in a batch is about.
-  func states(of batch: [Submission]) -> RowStates {
+  /// What the rows say of streams.
+  func states() -> RowStates {
     guard let folder = following else { return RowStates() }
-    var known = RowStates(seq: folder.projection.foldedThrough)
-    for case .event(let event) in batch where event.isJudged {
-      guard let stream = event.streamKey, known.states[stream] == nil else { continue }
-      attempt { () throws(LedgerError) in
-        known.states[stream] = try folder.state(of: stream, reader)
-      }
+    // The journal keeps it until the next batch.
+    return RowStates(seq: folder.projection.foldedThrough) { [weak self] stream in
+      self?.state(of: stream)
     }
-    return known
+  }
+
+  private func state(of stream: StreamKey) -> StreamState? {
+    var state: StreamState?
+    attempt { () throws(LedgerError) in state = try following?.state(of: stream, reader) }
+    return state
   }
 
   /// Folds events that were appended by other ledgers of the shared journal.

@@ -11,8 +11,8 @@ public final class WriterMeter: Sendable {
   private let fullAt = Atomic<Int64>(Int64.min)
   private let alarm = Mutex(DiskAlarm())
   private let busySince = Atomic<Int64>(Int64.max)
-  private let submitted = Atomic<Int64>(0)
-  private let answered = Atomic<Int64>(0)
+  /// Of notifications and what else is submitted, and of the parts of receipts.
+  package let (notifications, parts) = (AnsweredCount(), AnsweredCount())
 
   /// Nanoseconds for which the disk counts as full after a failed commit, unless a commit succeeds
   /// earlier: while `readyz` reports a full disk, perhaps no notification comes.
@@ -44,17 +44,15 @@ public final class WriterMeter: Sendable {
     if look.wantsProbe, probe() { alarm.withLock { $0.recordRoom() } }
   }
 
-  /// Called before notifications are queued.
-  func submit(_ count: Int) { submitted.add(Int64(count), ordering: .sequentiallyConsistent) }
+  /// How many notifications, and how many parts of receipts, were submitted since the start.
+  public var submitted: [Int64] { [notifications.submittedCount, parts.submittedCount] }
 
-  /// Called after notifications were answered, or were not queued.
-  func answer(_ count: Int) { answered.add(Int64(count), ordering: .sequentiallyConsistent) }
-
-  /// How many notifications were submitted since the start.
-  public var submittedCount: Int64 { submitted.load(ordering: .sequentiallyConsistent) }
-
-  /// How many of them were answered. They are answered in the order in which they were queued.
-  public var answeredCount: Int64 { answered.load(ordering: .sequentiallyConsistent) }
+  /// Whether all of those are answered.
+  ///
+  /// - Parameter submitted: what `submitted` was.
+  public func hasAnswered(_ submitted: [Int64]) -> Bool {
+    zip([notifications, parts], submitted).allSatisfy { $0.answeredCount >= $1 }
+  }
 
   /// Called before a batch of `count` notifications is committed.
   func begin(_ count: Int) {
@@ -76,4 +74,22 @@ public final class WriterMeter: Sendable {
     let since = busySince.load(ordering: .relaxed)
     return since == Int64.max ? 0 : Double(Clock.monotonicNanoseconds() - since) / 1e9
   }
+}
+
+/// How many of what was queued is answered, in the order in which it was queued.
+package final class AnsweredCount: Sendable {
+  private let submitted = Atomic<Int64>(0)
+  private let answered = Atomic<Int64>(0)
+
+  init() {}
+
+  /// Called before something is queued.
+  func submit(_ count: Int) { submitted.add(Int64(count), ordering: .sequentiallyConsistent) }
+
+  /// Called after it was answered, or was not queued.
+  func answer(_ count: Int) { answered.add(Int64(count), ordering: .sequentiallyConsistent) }
+
+  var submittedCount: Int64 { submitted.load(ordering: .sequentiallyConsistent) }
+  var answeredCount: Int64 { answered.load(ordering: .sequentiallyConsistent) }
+  var waiting: Int64 { submittedCount - answeredCount }
 }

@@ -100,7 +100,7 @@ extension Journal {
     if let judged = batch.judged, judged.stream == stream {
       known = judged.state
     } else if evidence.source.namesApp, try !isInBatch(stream, connection) {
-      known = batch.known[stream]
+      known = batch.known(stream)
     } else {
       known = nil
     }

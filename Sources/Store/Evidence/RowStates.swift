@@ -8,9 +8,11 @@ public import Entitlements
 public struct RowStates {
   /// All rows are folded through it.
   public let seq: Int64
-  public var states: [StreamKey: StreamState]
+  /// What the row of a stream says; nil if it has none, or cannot be read. Called only for what is
+  /// not in the journal.
+  let state: (StreamKey) -> StreamState?
 
-  public init(seq: Int64 = 0, states: [StreamKey: StreamState] = [:]) {
-    (self.seq, self.states) = (seq, states)
+  public init(seq: Int64 = 0, state: @escaping (StreamKey) -> StreamState? = { _ in nil }) {
+    (self.seq, self.state) = (seq, state)
   }
 }

@@ -9,7 +9,7 @@ extension Journal {
   /// the whole batch is written or nothing.
   ///
   /// - Parameters:
-  ///   - known: what rows say of the streams that evidence in the batch is about.
+  ///   - known: what rows say of streams.
   ///   - ship: needed in a copy of a shared journal.
   ///   - isJudging: called while held evidence is judged; after false the rest is judged in turns
   ///     (`judgeNext`).
@@ -48,7 +48,8 @@ extension Journal {
     _ appends: () throws(LedgerError) -> Void
   ) throws(LedgerError) {
     batch = Batch(
-      start: head.seq, known: known.seq == head.seq ? known.states : [:], isJudging: isJudging)
+      start: head.seq, known: known.seq == head.seq ? known.state : { _ in nil },
+      isJudging: isJudging)
     try appends()
     try RunningDigest.v1Apps.add(batch.unnamed, connection)
     try RunningDigest.arrivals.add(batch.arrived, connection)

@@ -62,7 +62,7 @@ public final class Journal {
     /// The head's seq before.
     let start: Int64
     /// What rows say of streams as of the events before.
-    var known: [StreamKey: StreamState] = [:]
+    var known: (StreamKey) -> StreamState? = { _ in nil }
     /// Whether there is time to judge held evidence.
     var isJudging: () -> Bool = { true }
     var released: [ReleasedEvidence] = []
