@@ -1,4 +1,4 @@
-/// What work that may be long asks between its steps: whether it may go on. Each thread has its own.
+/// What work that may be long asks between its steps: whether it may go on. One for each thread.
 public final class WorkLimit {
   /// When the work has used its processor time, nanoseconds of the calling thread's.
   private var end = Int64.max

@@ -164,8 +164,8 @@ package final class SQLiteConnection {
   /// Instructions of SQLite between two questions to a limit: a tenth of a millisecond, or less.
   private static let instructions: Int32 = 2_000
 
-  /// Has every statement ask a limit while it runs, and fail with `LedgerError.stopped` when it must
-  /// end (sqlite.org/c3ref/progress_handler.html).
+  /// Has every statement ask a limit while it runs, and fail with `LedgerError.stopped` when it has
+  /// to end (sqlite.org/c3ref/progress_handler.html).
   package func ask(_ limit: WorkLimit) {
     self.limit = limit
     sqlite3_progress_handler(
