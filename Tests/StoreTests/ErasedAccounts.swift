@@ -128,7 +128,7 @@ struct ErasedAccounts {
 
   /// The erased accounts of which a file of a folder has the name.
   func found() throws -> [Int] {
-    // What is in a -wal may not come into the file; all files are read once in a while and in the end.
+    // What is in a -wal may not come into the file; all files are read at times, and in the end.
     let isWhole = turns % 10 == 0 || living.isEmpty
     return try scratches.flatMap { scratch in
       try scratch.files().filter { isWhole || $0.key.hasSuffix("-wal") }.values.flatMap(found)
