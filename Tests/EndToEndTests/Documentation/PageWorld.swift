@@ -132,6 +132,12 @@ final class PageWorld {
     let backup = folder.appending(path: "mnt/backups/subledger-2026-01-31").path
     let made = try installation.run("backup", backup)
     guard made.code == 0 else { throw TestFailure("backup: \(made)") }
+    let bodies = try installation.run("export").output.split(separator: "\n").compactMap { line in
+      try JSONDocument(parsing: Array(line.utf8)).root["body"]?["signedPayload"]?.string
+    }
+    guard !bodies.isEmpty else { throw TestFailure("no notification was recovered") }
+    try Data(bodies.map { "{\"signedPayload\":\"\($0)\"}\n" }.joined().utf8)
+      .write(to: folder.appending(path: "bodies.ndjson"))
     for name in ["app.secret", "warehouse.password"] {
       try Data("secret".utf8).write(to: folder.appending(path: name))
       chmod(folder.appending(path: name).path, 0o600)
