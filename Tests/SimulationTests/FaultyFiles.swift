@@ -54,6 +54,9 @@ enum FaultyFiles {
 
   private struct Known: ~Copyable {
     var tables: [String: Int] = [:]
+    /// The table of each file that is open or was, by the address of the file: the store replaces
+    /// the methods of some files with its own, which call ours.
+    var tableOfFile: [Int: Int] = [:]
   }
 
   /// One table of methods for each kind of file. Made once and never freed.
@@ -74,7 +77,10 @@ enum FaultyFiles {
       guard let code, let file else { return SQLITE_CANTOPEN }
       if code == SQLITE_OK, let methods = file.pointee.pMethods {
         let path = name.map { String(cString: $0) } ?? ""
-        file.pointee.pMethods = FaultyFiles.table(methods, FaultyFiles.kind(path))
+        let table = FaultyFiles.table(methods, FaultyFiles.kind(path))
+        let address = Int(bitPattern: file)
+        FaultyFiles.known.withLock { $0.tableOfFile[address] = Int(bitPattern: table) }
+        file.pointee.pMethods = table
       }
       return code
     }
@@ -119,9 +125,10 @@ enum FaultyFiles {
     _ operation: Operation, _ file: UnsafeMutablePointer<sqlite3_file>?,
     _ call: (sqlite3_io_methods) -> Int32
   ) -> Int32 {
-    guard let table = file?.pointee.pMethods else { return SQLITE_IOERR }
-    // `Methods` begins with SQLite's structure, so both have the same address.
-    let methods = UnsafeRawPointer(table).assumingMemoryBound(to: Methods.self).pointee
+    let address = Int(bitPattern: file)
+    let known = known.withLock { $0.tableOfFile[address] ?? 0 }
+    guard let table = UnsafePointer<Methods>(bitPattern: known) else { return SQLITE_IOERR }
+    let methods = table.pointee
     guard let observer else { return call(methods.system.pointee) }
     if let refusal = observer.before(operation, methods.kind) {
       observer.after(operation, methods.kind, isGood: false)
