@@ -60,6 +60,16 @@ import Testing
     #expect(early.places == ["t800", "1"] && early.through.clock == 850)
   }
 
+  @Test func `moments from the receive time of an event on are told after it`() {
+    // It came with a clock that was behind: moments through 100 were told before it.
+    let found = Self.piece(
+      [Self.event(1, 50), Self.event(2, 120)], .init(through: 300, now: 1000), [49, 50, 90, 110])
+    #expect(found.places == ["1", "t50", "t90", "t110", "2"])
+    #expect(found.clocks == [49, 50, 90, 110, 119] && found.through.clock == 300)
+    // While the clock is not trusted, they wait.
+    #expect(Self.piece([Self.event(1, 50)], nil, [50]).through.clock == 49)
+  }
+
   private static func change(
     _ at: Int64, _ reason: CustomerCause.Reason, seq: Int64? = nil, happened: Int64
   ) -> MessageOrder.Moment {

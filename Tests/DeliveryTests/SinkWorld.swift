@@ -200,6 +200,9 @@ struct SinkWorld {
     let last = min(head, machine.fed.seq + Int64(min(machine.room, 7)))
     let fed = machine.fed
     let found = fed.seq < last ? Array(fed.seq + 1...last) : []
+    if let first = found.first, events[Int(first) - 1].receivedAt <= fed.clock {
+      repeatsBound += machine.window.count + delivered.count
+    }
     let piece = MessageOrder.piece(
       found.map { seq in
         let event = events[Int(seq) - 1]

@@ -6,6 +6,8 @@ import Store
 /// A moment comes after the events that were received by then and before all others, so a customer
 /// gets what happened in the order in which it did, also after an outage. Receive times never
 /// decrease along the journal: once an event is read, no event before its receive time can follow.
+/// One that is before the clock of the mark came with a clock that was behind: moments from its
+/// receive time on are told again.
 ///
 /// What customers have by name has moments of its own, which follow those of its causes. It is told
 /// once these are, whatever the clock says: a clock that was ahead gives moments that are.
@@ -74,6 +76,9 @@ struct MessageOrder {
     limit first: Int = momentLimit, changes: [Moment] = [],
     moments: (_ after: Int64, _ through: Int64, _ limit: Int) throws(Failure) -> [Moment]
   ) throws(Failure) -> Piece {
+    var fed = fed
+    // An event of a clock that was behind may change what time alone does from then on.
+    if let first = events.first { fed.clock = min(fed.clock, first.receivedAt - 1) }
     let bound = bound(events, reachesHead, fed, sweep)
     var (found, end, limit): ([Moment], Int64, Int) = ([], bound, first)
     while bound > fed.clock {

@@ -150,11 +150,13 @@ struct SinkMachine {
   /// Whether so many messages are held that no other may be.
   var isFull: Bool { held.count >= settings.heldLimit }
 
-  /// Adds messages in their order. Those that are held or dead already are left out.
+  /// Adds messages in their order. Those that are held or dead already are left out; of those that
+  /// were fed before, what is held.
   ///
   /// - Parameter mark: what is fed when the last of them is; also if there is none.
   mutating func feed(_ messages: [NewMessage], through mark: Mark) {
     for new in messages where !window.skips(new.place) {
+      if !new.place.isAfter(fed), held.message(at: new.place) != nil { continue }
       lastOrdinal += 1
       window.append(
         Message(
