@@ -121,6 +121,26 @@ import Testing
     try group.expectNothingLostOrTwice()
   }
 
+  @Test func `a sink whose duty a peer keeps for a hundred years says so where it was sent`()
+    throws
+  {
+    let bodies = try group.bodies(0..<5)
+    let first = try holder()
+    group.traffic.send(bodies, connections: 2)
+    try wait(for: 5, within: 20)
+    _ = try group.shared.sql(
+      """
+      UPDATE duty SET holder = 'nobody', epoch = epoch + 1, until = now() + interval '100 years'
+      WHERE name = 'sinks' RETURNING name
+      """)
+    let client = try #require(group.daemons[first]).client()
+    var sink: JSONElement? { client.get("/v1/sinks")?.json?["items"]?.elements.first }
+    try TemporaryPostgres.wait(60, "the state") { sink?["state"]?.string == "elsewhere" }
+    #expect(sink?["reason"]?.string == "another daemon of the shared journal has the duty to send")
+    let text = try group.shared.installations[first].run("sink")
+    #expect(text.output.contains("elsewhere"), "\(text)")
+  }
+
   @Test func `the next daemon goes on telling what customers have by name`() throws {
     let receiver = try ScriptedServer { _ in [.response(204, "")] }
     let shared = try SharedInstallations()
