@@ -146,6 +146,11 @@ extension RefusalEntry {
     ].map { RefusalEntry(422, $0, .signed, $1, newShape) }
     + [
       RefusalEntry(
+        422, "no_app", .notifications,
+        "Its content has a name that is not known, and names no app with its environment.",
+        "If the app is yours: subledger quarantine admit --app ID --environment E.",
+        isOwnerFault: true),
+      RefusalEntry(
         422, "other_app", .signed, "It is of an app that is not configured.",
         "If the app is yours, add it to apps.", isOwnerFault: true),
       RefusalEntry(

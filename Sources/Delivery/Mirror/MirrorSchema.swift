@@ -23,7 +23,7 @@ public enum MirrorSchema {
       ("{query now()}", query(at: "now()")), ("{query moment}", query(at: "moment")),
       ("{row_columns}", definitions(.row)), ("{span_columns}", definitions(.span)),
       ("{later_columns}", later),
-      ("{line_columns}", definitions(TransactionField.all)), ("{line_view}", lineView),
+      ("{line_columns}", definitions(lineFields(1))), ("{line_view}", lineView),
       ("{line_comments}", lineComments),
       ("{all_columns}", RowField.all.map(column).joined(separator: ",\n  ")),
       ("{schema}", quoted(schema)), ("{layout}", "\(layout)"),
@@ -36,6 +36,11 @@ public enum MirrorSchema {
         TO \(quoted(role));
 
       """
+  }
+
+  /// The fields in a table of purchases of a layout, in the order of its columns.
+  static func lineFields(_ layout: Int64) -> [TransactionField] {
+    TransactionField.all.filter { $0.mirrorLayout <= layout }
   }
 
   /// The fields in a table of a mirror, in the order of its columns.
@@ -55,9 +60,13 @@ public enum MirrorSchema {
 
   /// Adds the columns of later layouts.
   private static var later: String {
-    RowField.all.filter { $0.mirrorLayout > 1 }.map { field in
-      let table = field.place == .span ? "entitlement_span" : "entitlement"
-      return "ALTER TABLE {schema}.\(table) ADD COLUMN IF NOT EXISTS \(column(field));\n"
+    let rows = RowField.all.filter { $0.mirrorLayout > 1 }.map { field in
+      (field.place == .span ? "entitlement_span" : "entitlement", column(field))
+    }
+    let lines = TransactionField.all.filter { $0.mirrorLayout > 1 }
+      .map { ("transaction_line", column($0)) }
+    return (rows + lines).map { table, column in
+      "ALTER TABLE {schema}.\(table) ADD COLUMN IF NOT EXISTS \(column);\n"
     }.joined()
   }
 

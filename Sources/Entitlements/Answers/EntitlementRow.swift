@@ -23,10 +23,12 @@ public struct EntitlementRow: Sendable, Equatable {
     public var expiresAt: Int64?
     /// At least one paid period was never delivered.
     public var hasGap: Bool
+    /// The seats that are paid for and not refunded; nil of a purchase without seats.
+    public var seats: Int64?
 
     public init(
       from: Int64, status: Entitlement.Status, givesAccess: Bool, purchase: Int?,
-      productId: String?, expiresAt: Int64?, hasGap: Bool
+      productId: String?, expiresAt: Int64?, hasGap: Bool, seats: Int64? = nil
     ) {
       self.from = from
       self.status = status
@@ -35,6 +37,7 @@ public struct EntitlementRow: Sendable, Equatable {
       self.productId = productId
       self.expiresAt = expiresAt
       self.hasGap = hasGap
+      self.seats = seats
     }
   }
 
@@ -68,6 +71,7 @@ public struct EntitlementRow: Sendable, Equatable {
   public var gracePeriodExpiresAt: Int64?
   public var priceIncrease: PriceIncrease?
   public var commitmentAutoRenew: Bool?
+  public var renewalTerms = RenewalTerms()
   /// From when the newest transaction is revoked, milliseconds since 1970.
   public var revokedAt: Int64?
   public var lasting: Lasting?
@@ -107,6 +111,7 @@ public struct EntitlementRow: Sendable, Equatable {
     gracePeriodExpiresAt = renewal?.gracePeriodExpiresDate
     priceIncrease = renewal?.priceIncreaseStatus.flatMap(PriceIncrease.init)
     commitmentAutoRenew = renewal?.commitmentAutoRenewStatus.map { $0 == 1 }
+    renewalTerms = renewal.map(RenewalTerms.init) ?? RenewalTerms()
     revokedAt = periods.revokedAt
     hasAnomaly = periods.registers.contains { $0.held.isAnomalous }
     lasting = periods.headTransaction.flatMap { Lasting($0) }
@@ -146,7 +151,7 @@ public struct EntitlementRow: Sendable, Equatable {
       expiresAt: end ?? span.expiresAt, gracePeriodExpiresAt: gracePeriodExpiresAt,
       revokedAt: revokedAt, autoRenew: autoRenew, pendingProductId: pendingProductId(in: span),
       hasGap: span.hasGap, priceIncrease: priceIncrease, commitmentAutoRenew: commitmentAutoRenew,
-      hasAnomaly: hasAnomaly)
+      renewalTerms: renewalTerms, seats: span.seats, hasAnomaly: hasAnomaly)
   }
 
   /// The answer at every time: each from its `asOf`, of which the first is `Int64.min`, until the
@@ -281,7 +286,8 @@ extension RenewalInForce {
 extension EntitlementRow.Span {
   func isSameAnswer(as other: Self) -> Bool {
     status == other.status && givesAccess == other.givesAccess && purchase == other.purchase
-      && expiresAt == other.expiresAt && hasGap == other.hasGap && hasSameProduct(as: other)
+      && expiresAt == other.expiresAt && hasGap == other.hasGap && seats == other.seats
+      && hasSameProduct(as: other)
   }
 
   /// Compares bytes: `String` calls two encodings of one accented letter equal.

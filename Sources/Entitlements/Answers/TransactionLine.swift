@@ -99,12 +99,14 @@ struct TransactionSource: Sendable {
   /// When it stopped to cover, or will; no earlier than it began. Nil: never.
   private var endedAt: Int64? { period.end == .max ? nil : max(period.end, period.start) }
 
+  private var refundedSeats: Int64? { revokedAt == nil ? register.refundedSeats : register.seats }
+
   /// What a refund gave back, in milliunits. Nil if that is not known.
   ///
   /// What a family member, a seat or a replaced purchase loses is nothing that was paid back to the
   /// customer.
   private var refunded: Int64? {
-    guard let revokedAt else { return 0 }
+    guard let revokedAt else { return register.refundOfSeats }
     if let ownership = register.ownership, ownership != "PURCHASED" { return 0 }
     if let type = transaction.revocationType, !type.hasPrefix("REFUND") { return 0 }
     let distance = revokedAt.subtracting(orBoundBy: period.cut)
@@ -126,7 +128,7 @@ struct TransactionSource: Sendable {
 
 extension TransactionSource {
   /// In the order of the contract.
-  fileprivate static let fields = keys + product + dates + money + end + others
+  fileprivate static let fields = keys + product + dates + money + end + others + seats
 
   fileprivate typealias Line = Field<TransactionSource>
 
@@ -252,6 +254,64 @@ extension TransactionSource {
       .integer($0.register.key.signed)
     },
   ]
+}
+
+extension TransactionSource {
+  private static let seats = [
+    Line("seats", .integer, mirrorLayout: 6, "How many seats it paid for; null if it has none.") {
+      .of($0.register.seats)
+    },
+    Line(
+      "seat_price", .integer, mirrorLayout: 6,
+      "The average price of a seat, as Apple states it, in thousandths of the currency's unit."
+    ) { .of($0.register.seats == nil ? nil : $0.transaction.price) },
+    Line("refunded_seats", .integer, mirrorLayout: 6, "How many of its seats were refunded.") {
+      .of($0.refundedSeats)
+    },
+    Line(
+      "seats_refunded_at", .time, mirrorLayout: 6,
+      "When Apple first told that so many of its seats, and not all, were refunded."
+    ) { .of($0.revokedAt == nil ? $0.register.seatsRefundedAt : nil) },
+    Line(
+      "consumption_request_reason", .text, mirrorLayout: 6,
+      "Why the customer last asked for a refund, as Apple's consumptionRequestReason."
+    ) { .of($0.register.older?.requestReason?.value) },
+  ]
+}
+
+extension StreamState.TransactionRegister {
+  /// How many seats it paid for; nil if it has none, or if somebody else paid.
+  var seats: Int64? {
+    guard held.transaction.multiSeatInfo != nil, ownership ?? "PURCHASED" == "PURCHASED" else {
+      return nil
+    }
+    return held.transaction.quantity
+  }
+
+  /// How many of them were refunded, of a purchase that is not revoked.
+  var refundedSeats: Int64? {
+    seats.map { min(max(0, held.transaction.multiSeatInfo?.revokedSeatQuantity ?? 0), $0) }
+  }
+
+  fileprivate var seatsRefundedAt: Int64? {
+    guard let count = held.transaction.multiSeatInfo?.revokedSeatQuantity, count > 0 else {
+      return nil
+    }
+    return seatRefunds.first { $0.quantity == count }?.signed
+  }
+
+  /// What was given back of some of its seats: which of them is not told, so that it is not known
+  /// where they have several prices.
+  fileprivate var refundOfSeats: Int64? {
+    guard let count = refundedSeats, count > 0 else { return 0 }
+    guard count != seats else { return price?.milliunits }
+    let tiers = held.transaction.multiSeatInfo?.priceTiers ?? []
+    guard let price = tiers.first?.price, tiers.allSatisfy({ $0.price == price }) else {
+      return nil
+    }
+    let (product, isTooLarge) = price.multipliedReportingOverflow(by: count)
+    return isTooLarge ? nil : product
+  }
 }
 
 /// What not every source tells: the last told.

@@ -49,9 +49,9 @@ extension Periods {
 
   /// That other ids name the same purchase.
   fileprivate func twins(of index: Int) -> String? {
-    guard let item = registers[index].itemName else { return nil }
+    guard let item = registers[index].purchaseName else { return nil }
     let others = registers.indices
-      .filter { $0 != index && registers[$0].itemName == item }
+      .filter { $0 != index && registers[$0].purchaseName == item }
       .map { registers[$0].transaction.transactionId }
     guard !others.isEmpty else { return nil }
     return "the same purchase as \(others.joined(separator: " and ")) under another number"

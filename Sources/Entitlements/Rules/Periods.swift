@@ -81,7 +81,7 @@ struct Periods {
     let all = Self.periods(registers)
     self.registers = registers
     self.all = all
-    head = Self.head(all)
+    head = Self.head(all).map { Self.longest(of: $0, registers, all) }
     early = Self.early(registers, all)
     starts = all.map(\.start)
     ends = all.map { $0.isLive ? $0.end : .min }
@@ -116,12 +116,27 @@ struct Periods {
   /// that of the newest of all.
   func newest(at time: Int64) -> Int? {
     guard let head, time < all[head].start else { return head }
-    return all[..<Self.begun(starts, by: time)].lastIndex { $0.counts } ?? head
+    return all[..<Self.begun(starts, by: time)].lastIndex { $0.counts }
+      .map { Self.longest(of: $0, registers, all) } ?? head
   }
 
   /// Until when paid periods follow each other without a gap, starting with the one at an index.
   func paidThrough(from index: Int) -> Int64 {
     max(all[index].end, paidThroughAfter[Self.begun(starts, by: all[index].end)])
+  }
+
+  /// The seats that are paid for and not refunded at a time, in the period of a purchase or, where
+  /// nothing covers the time, as it ended; nil of a purchase without seats.
+  func seats(of index: Int, at time: Int64) -> Int64? {
+    guard registers[index].seats != nil, all[index].isLive else { return nil }
+    let moment = all[index].end > time ? time : all[index].end - 1
+    return Self.siblings(of: index, registers, all).reduce(0) { sum, sibling in
+      let isPaid = all[sibling].start <= moment && moment < all[sibling].end || sibling == index
+      // What is revoked had all its seats until then.
+      let refunded = all[sibling].revocation == nil ? registers[sibling].refundedSeats ?? 0 : 0
+      let paid = registers[sibling].seats.map { $0 &- refunded }
+      return isPaid ? sum &+ max(0, paid ?? 0) : sum
+    }
   }
 
   // MARK: Derivation
@@ -159,6 +174,34 @@ struct Periods {
       ?? all.lastIndex { $0.cut > $0.start } ?? all.indices.last
   }
 
+  /// A purchase of seats, and those of the same period: seats are added in transactions of their own.
+  private static func siblings(
+    of index: Int, _ registers: [Register], _ all: [Period]
+  ) -> [Int] {
+    let (held, period) = (registers[index].held, all[index])
+    guard held.transaction.multiSeatInfo != nil || held.reason == .addition else { return [index] }
+    func isSibling(_ other: Int) -> Bool {
+      let (one, isAdded) = (registers[other].held, held.reason == .addition)
+      return (isAdded || one.reason == .addition)
+        && ByteSearch.areEqual(one.transaction.productId, held.transaction.productId)
+        && all[other].expires ?? .max > period.start
+    }
+    let before = all[..<index].indices.reversed().prefix {
+      all[$0].expires ?? .max > period.start
+    }
+    let after = all[(index + 1)...].indices.prefix { all[$0].start < period.expires ?? .max }
+    return before.reversed().filter(isSibling) + [index] + after.filter(isSibling)
+  }
+
+  /// The purchaser keeps access until all purchases of the period are revoked: of these, the one
+  /// that covers longest.
+  private static func longest(
+    of index: Int, _ registers: [Register], _ all: [Period]
+  ) -> Int {
+    siblings(of: index, registers, all).filter { all[$0].counts }
+      .max { (all[$0].end, $0) < (all[$1].end, $1) } ?? index
+  }
+
   /// Apple charges a renewal up to 24 hours before the end of a period that runs. So one that was
   /// signed before it began was charged while it ran: there is no lapse between them, even if the
   /// period before it was never told. What was refunded of that is not given back. Where it is not
@@ -170,7 +213,9 @@ struct Periods {
       let ended = Self.begun(ends, by: start)
       let lastEnd = ended > 0 ? ends[ended - 1] : .min
       let dayBefore = start.advanced(orBoundBy: -day)
-      guard registers[index].held.reason != .purchase else { return start..<start }
+      guard [.renewal, .unknown].contains(registers[index].held.reason) else {
+        return start..<start
+      }
       guard let first = registers[index].first else {
         return dayBefore..<max(dayBefore, all[0].start)
       }
@@ -202,19 +247,19 @@ extension Replacements.Item {
     expires = held.expires ?? .max
     first = register.first ?? .max
     reason = held.reason
+    product = held.transaction.productId
     isUpgraded = register.isUpgraded
     isVoid = revocation.map { $0 <= held.transaction.purchaseDate } ?? false
   }
 }
 
 extension Replacements.Reason {
-  /// - Parameter reason: Apple's transactionReason.
-  init(_ reason: String?) {
+  init(_ transaction: Transaction) {
     self =
-      switch reason {
+      switch transaction.transactionReason {
       case nil: .unknown
       case "RENEWAL": .renewal
-      default: .purchase
+      default: transaction.additionalTransactionReason == "SEAT_ADDITION" ? .addition : .purchase
       }
   }
 }

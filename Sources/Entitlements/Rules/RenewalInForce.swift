@@ -72,7 +72,7 @@ extension StreamState {
     guard let register else { return status.status }
     let isInForce =
       register.key.isSigned
-      ? status.renewal.map { $0.saysTheSame(as: register.renewal) }
+      ? status.renewal.map { $0.withoutTerms.saysTheSame(as: register.renewal.withoutTerms) }
         ?? (status.signed >= register.key.notification)
       : status.signed >= max(certainV1 ?? .min, register.key.signed)
     return isInForce ? status.status : nil

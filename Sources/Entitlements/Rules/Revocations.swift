@@ -34,7 +34,7 @@ enum Revocations {
     var groups: [[Int]] = []
     var first: [String: (index: Int, group: Int?)] = [:]
     for (index, register) in registers.enumerated() {
-      guard let item = register.itemName else { continue }
+      guard let item = register.purchaseName else { continue }
       guard let known = first[item] else {
         first[item] = (index, nil)
         continue
@@ -76,5 +76,11 @@ extension StreamState.TransactionRegister {
   var itemName: String? {
     let item = held.transaction.webOrderLineItemId
     return item == "" || item == "0" ? nil : item
+  }
+
+  /// What tells one purchase from another. Seats that are added to a period may have its item.
+  var purchaseName: String? {
+    guard held.transaction.multiSeatInfo != nil else { return itemName }
+    return itemName.map { "\($0) \(held.transaction.purchaseDate)" }
   }
 }

@@ -77,7 +77,8 @@ struct StatusEvaluator {
       shown.map { periods.registers[$0].held.transaction.type == ProductType.consumable } ?? false
     return EntitlementRow.Span(
       from: time, status: status, givesAccess: fold.givesAccess(status) && !isConsumable,
-      purchase: shown, productId: productId, expiresAt: expiresAt, hasGap: hasGap)
+      purchase: shown, productId: productId, expiresAt: expiresAt, hasGap: hasGap,
+      seats: shown.flatMap { periods.seats(of: $0, at: time) })
   }
 
   private var productId: String? {

@@ -70,7 +70,7 @@ public struct StreamProgress {
       order.insert(item, at: order.partitionPoint { $0.start < item.start })
       if register.held.isAnomalous { anomalous.insert(id) } else { anomalous.remove(id) }
       isWhole = isWhole || register.expires == nil || item.expires < item.start
-      if let name = register.itemName, items.updateValue(id, forKey: name) ?? id != id {
+      if let name = register.purchaseName, items.updateValue(id, forKey: name) ?? id != id {
         isWhole = true
       }
     }

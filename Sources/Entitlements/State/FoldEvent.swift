@@ -24,12 +24,15 @@ public struct FoldEvent: Sendable {
   public var receiptDate: Int64
   /// V1: auto_renew_status_change_date, milliseconds since 1970.
   public var renewalChangeDate: Int64?
+  /// Why the customer asks for a refund of the transaction.
+  public var consumptionRequestReason: String?
 
   public init(
     seq: Int64, uuid: NotificationUUID, notificationType: String, subtype: String?,
     signedDate: Int64, source: EventSource = .v2, environment: Environment = .production,
     status: Int64? = nil, transactions: [Transaction] = [], renewal: RenewalInfo? = nil,
-    receiptDate: Int64 = 0, renewalChangeDate: Int64? = nil
+    receiptDate: Int64 = 0, renewalChangeDate: Int64? = nil,
+    consumptionRequestReason: String? = nil
   ) {
     self.seq = seq
     self.uuid = uuid
@@ -43,6 +46,7 @@ public struct FoldEvent: Sendable {
     self.renewal = renewal
     self.receiptDate = receiptDate
     self.renewalChangeDate = renewalChangeDate
+    self.consumptionRequestReason = consumptionRequestReason
   }
 
   /// Whether Apple signed the objects one by one: V2 and evidence but receipts.
@@ -179,6 +183,11 @@ extension StreamState.TransactionRegister {
     } else if key < self.key {
       keepOlder(event.transactions[index], key)
     }
+    if let reason = event.consumptionRequestReason {
+      var kept = older ?? Older()
+      kept.requestReason.keep(reason, key, unless: false)
+      older = kept
+    }
     let (revoked, signed) = (
       event.transactions[index].revocationDate, event.transactions[index].signedDate
     )
@@ -186,6 +195,9 @@ extension StreamState.TransactionRegister {
       first = min(first ?? .max, signed)
       if event.notificationType == "REFUND_REVERSED" { clear = max(clear ?? .min, signed) }
       fold(revocation: revoked, signed: signed)
+      event.transactions[index].multiSeatInfo?.revokedSeatQuantity.map {
+        fold(refundedSeats: $0, signed: signed)
+      }
     } else if event.transactions[index].isUpgraded {
       // The cancellation date beside it is that of the upgrade, not of a refund.
       isUpgradedByV1 = true
@@ -212,13 +224,22 @@ extension StreamState.TransactionRegister {
     }
   }
 
+  private mutating func fold(refundedSeats quantity: Int64, signed: Int64) {
+    let index = seatRefunds.partitionPoint { $0.quantity < quantity }
+    if index < seatRefunds.count, seatRefunds[index].quantity == quantity {
+      seatRefunds[index].signed = min(seatRefunds[index].signed, signed)
+    } else {
+      seatRefunds.insert(SeatRefund(quantity: quantity, signed: signed), at: index)
+    }
+  }
+
   /// Keeps what a snapshot that is not the newest says, where the newest says nothing. What a
   /// source cannot say it does not erase: receipts have no ownership, group or price, V1 no price.
   private mutating func keepOlder(_ snapshot: Transaction, _ key: StreamState.Key) {
     let hasOwnership = held.transaction.inAppOwnershipType != nil
     let hasGroup = held.transaction.subscriptionGroupIdentifier != nil
-    let hasPrice = held.transaction.price != nil
-    if hasOwnership, hasGroup, hasPrice { return older = nil }
+    let hasPrice = Purchase.Price(held.transaction) != nil
+    if hasOwnership, hasGroup, hasPrice, older?.requestReason == nil { return older = nil }
     var kept = older ?? Older()
     kept.ownership.keep(snapshot.inAppOwnershipType, key, unless: hasOwnership)
     kept.subscriptionGroup.keep(snapshot.subscriptionGroupIdentifier, key, unless: hasGroup)

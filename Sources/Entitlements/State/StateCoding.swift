@@ -206,6 +206,12 @@ extension StreamState.TransactionRegister {
       try coder.integer(&revocation.signed, from: signed)
     }
     try StreamState.requireAscending(revocations.map(\.date)) { $0 < $1 }
+    try coder.list(&seatRefunds, SeatRefund(quantity: 0, signed: 0)) {
+      (refund, coder) throws(StateDamage) in
+      try coder.integer(&refund.quantity)
+      try coder.integer(&refund.signed, from: signed)
+    }
+    try StreamState.requireAscending(seatRefunds.map(\.quantity)) { $0 < $1 }
     try coder.optional(&cancel, from: key.signed)
     try coder.flag(&isUpgradedByV1)
     try coder.part(&older, Older()) { (older, coder) throws(StateDamage) in
@@ -229,6 +235,9 @@ extension StreamState.TransactionRegister.Older {
     try Self.visit(&price, free, &coder, from: base) { (price, coder) throws(StateDamage) in
       try coder.integer(&price.milliunits)
       try coder.string(&price.currency)
+    }
+    try Self.visit(&requestReason, "", &coder, from: base) { (text, coder) throws(StateDamage) in
+      try coder.text(&text)
     }
   }
 

@@ -63,6 +63,8 @@ public struct StreamState: Sendable, Equatable {
     var restored: Int64?
     /// Every revocation date told since `restored`, sorted by date.
     var revocations: [Revocation] = []
+    /// How many seats were refunded, and since when, sorted by their number.
+    var seatRefunds: [SeatRefund] = []
     /// The latest cancellation date that V1 or a receipt told, unless with is_upgraded, ms.
     public var cancel: Int64?
     /// V1 said is_upgraded.
@@ -87,11 +89,19 @@ public struct StreamState: Sendable, Equatable {
       var signed: Int64
     }
 
+    /// A number of refunded seats, and the earliest signedDate with which it was told, ms.
+    struct SeatRefund: Sendable, Equatable {
+      var quantity: Int64
+      var signed: Int64
+    }
+
     /// Texts that not every source can say, each of the newest snapshot that says it.
     struct Older: Sendable, Equatable {
       var ownership: Told<String>?
       var subscriptionGroup: Told<String>?
       var price: Told<Purchase.Price>?
+      /// Apple's consumptionRequestReason.
+      var requestReason: Told<String>?
     }
 
     /// Nearly no register has one, and registers are moved often.
@@ -126,7 +136,7 @@ public struct StreamState: Sendable, Equatable {
         itemHash = Self.hash(of: transaction.webOrderLineItemId)
         let isEndless = transaction.isEndless
         expires = isEndless ? transaction.purchaseDate : transaction.expiresDate
-        reason = Replacements.Reason(transaction.transactionReason)
+        reason = Replacements.Reason(transaction)
         isAnomalous = isEndless || transaction.hasImpossibleValue
       }
 

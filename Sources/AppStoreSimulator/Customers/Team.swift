@@ -1,0 +1,203 @@
+import Platform
+import StrictJSON
+
+/// A subscription of several seats. Those of one period are bought in one transaction, and further
+/// ones in transactions of their own.
+struct Team {
+  /// Apple's invitationManagement: who invites the members.
+  enum Mode: String, Sendable {
+    /// Members have transactions of their own.
+    case apple = "APPLE"
+    /// The developer keeps a record of who has a seat.
+    case developer = "DEVELOPER"
+  }
+
+  let mode: Mode
+  /// The seats of the next renewal.
+  var renewalSeats: Int64
+  /// Those of the current period.
+  var purchases: [Purchase] = []
+  /// The ids of the seats that are taken, by the record of the developer.
+  var claims: [String] = []
+}
+
+/// What is true of a team at a time.
+public struct TeamBook: Sendable {
+  /// A purchase of the period: its price in milliunits, and how many of its seats were refunded.
+  public typealias Bought = (id: String, price: Int64, refundedSeats: Int64)
+
+  public let originalTransactionId: String
+  /// Milliseconds since 1970.
+  public let time: Int64
+  /// The purchaser's, and by the developer's record that of whoever has one of `claims`.
+  public let hasAccess: Bool
+  /// Those that are paid for and not refunded.
+  public let seats: Int64
+  public let claims: [String]
+  public let purchases: [Bought]
+}
+
+extension Purchase {
+  struct Seats: Equatable {
+    struct Tier: Equatable {
+      let price: Int64
+      let quantity: Int64
+    }
+
+    let tiers: [Tier]
+    var refunded: Int64 = 0
+
+    var total: Int64 { tiers.reduce(0) { $0 + $1.price * $1.quantity } }
+
+    /// Five seats at the usual price, and further ones at four fifths of it.
+    init(_ count: Int64, price: Int64) {
+      tiers = [
+        Tier(price: price, quantity: min(count, 5)),
+        Tier(price: price * 4 / 5, quantity: max(0, count - 5)),
+      ].filter { $0.quantity > 0 }
+    }
+
+    var json: JSONValue { Self.json(tiers) }
+
+    static func json(_ tiers: [Tier]) -> JSONValue {
+      .array(
+        tiers.map {
+          .object([("price", .integer($0.price)), ("quantity", .integer($0.quantity))])
+        })
+    }
+  }
+}
+
+extension Customer {
+  /// Makes the current purchase, whose price is that of one seat, one of the team's seats.
+  mutating func sellSeats() {
+    guard let count = team?.renewalSeats, let price = current?.price else { return }
+    current?.sellSeats(count, price)
+    team?.purchases = [current].compactMap(\.self)
+  }
+
+  /// Seats for the rest of the period. Nobody knows whether they have its webOrderLineItemId: here
+  /// those of the developer's teams have.
+  mutating func addSeats(_ count: Int64) {
+    guard state == .active, var added = current, let price = added.seats?.tiers.first?.price,
+      let mode = team?.mode, max(now, added.purchaseDate) < added.expiresDate ?? 0
+    else { return }
+    now = max(now, added.purchaseDate) + 60_000
+    added.id = makeId()
+    if mode == .apple { added.webOrderLineItemId = makeId() }
+    (added.purchaseDate, added.reason, added.revocation) = (now, .purchase, nil)
+    added.sellSeats(count, price)
+    newest = added
+    team?.purchases.append(added)
+    team?.renewalSeats += count
+    claimSeats(count)
+    announce("DID_CHANGE_RENEWAL_PREF", "INCREASE_QUANTITY", about: newest)
+  }
+
+  /// Fewer seats, at least one, from the next renewal.
+  mutating func dropSeats(_ count: Int64) {
+    guard state == .active, let seats = team?.renewalSeats, seats > count else { return }
+    team?.renewalSeats -= count
+    announce("DID_CHANGE_RENEWAL_PREF", "DECREASE_QUANTITY", about: current)
+  }
+
+  /// Gives back some seats of the newest purchase, at least one of which stays.
+  mutating func refundSeats(_ count: Int64) {
+    guard newest?.revocation == nil, let seats = newest?.seats,
+      seats.refunded + count < newest?.quantity ?? 0
+    else { return }
+    newest?.seats?.refunded += count
+    keepSeats()
+    announce("REFUND", "SEATS", about: newest)
+  }
+
+  mutating func claimSeats(_ count: Int64) {
+    guard team?.mode == .developer else { return }
+    for _ in 0..<count { team?.claims.append(generator.uuid()) }
+  }
+
+  /// The developer is to take access from those who hold some seats.
+  mutating func unclaimSeats(_ count: Int64) {
+    guard team?.mode == .developer, let ids = team?.claims.suffix(Int(count)), !ids.isEmpty else {
+      return
+    }
+    team?.claims.removeLast(ids.count)
+    var members = Members(list: app.members)
+    members.add("originalTransactionId", current?.originalId)
+    members.list.append(("unclaimSeatIds", .array(ids.map(JSONValue.string))))
+    announce("UNCLAIM_SEATS", content: ("unclaimInfo", .object(members.list)))
+  }
+
+  /// Takes over a change of the newest purchase.
+  mutating func keepSeats() {
+    guard let newest, let index = team?.purchases.firstIndex(where: { $0.id == newest.id }) else {
+      return
+    }
+    team?.purchases[index] = newest
+    if current?.id == newest.id { current = newest }
+  }
+
+  /// Whether the newest purchase is the only one by which the subscription runs.
+  var isLastPurchase: Bool {
+    guard let team else { return newest?.id == current?.id }
+    return team.purchases.allSatisfy { $0.id == newest?.id || $0.revocation != nil }
+  }
+
+  /// What is true right after the last notification.
+  var book: TeamBook? {
+    guard let team, let current else { return nil }
+    let time = max(now, lastSigned, current.purchaseDate) + 1
+    let paid = team.purchases.filter { $0.revocation == nil && time < $0.expiresDate ?? 0 }
+    return TeamBook(
+      originalTransactionId: current.originalId, time: time, hasAccess: !paid.isEmpty,
+      seats: paid.reduce(0) { $0 + $1.quantity - ($1.seats?.refunded ?? 0) },
+      claims: paid.isEmpty ? [] : team.claims,
+      purchases: team.purchases.map {
+        let refunded = $0.revocation == nil ? $0.seats?.refunded ?? 0 : $0.quantity
+        return ($0.id, $0.seats?.total ?? 0, refunded)
+      })
+  }
+}
+
+extension Purchase {
+  fileprivate mutating func sellSeats(_ count: Int64, _ price: Int64) {
+    let sold = Seats(count, price: price)
+    (seats, quantity, self.price) = (sold, count, sold.total / count)
+  }
+}
+
+extension Fleet {
+  /// Teams that buy, add, give back and renew seats; each with what is true of it at the end.
+  public func teams() -> [(notifications: [SimulatedNotification], book: TeamBook)] {
+    (0..<customers).compactMap { index in
+      var generator = SeededGenerator(seed: seed ^ 0x7465_616D, stream: UInt64(index))
+      let start = end - generator.number(in: 45...200) * CivilTime.day
+      var customer = Customer(app: app, seed: seed, number: first + index, now: start)
+      customer.perform(
+        .buySeats(
+          .proMonthly, generator.number(in: 2...9), generator.pick([.apple, .developer])))
+      for _ in 0..<generator.number(in: 1...12) where customer.now < end - 40 * CivilTime.day {
+        if let picked = customer.team?.purchases { customer.newest = generator.pick(picked) }
+        customer.perform(Self.teamStep(&generator))
+        customer.perform(.wait(days: generator.number(in: 0...4)))
+      }
+      return customer.book.map {
+        (customer.notifications.sorted(by: SimulatedNotification.precedes), $0)
+      }
+    }
+  }
+
+  private static func teamStep(_ generator: inout SeededGenerator) -> Step {
+    let count = generator.number(in: 1...4)
+    return switch generator.number(in: 0...99) {
+    case ..<32: .addSeats(count)
+    case ..<50: .renew
+    case ..<62: .refund(percent: 100)
+    case ..<78: .refundSeats(count)
+    case ..<84: .reverseRefund
+    case ..<90: .dropSeats(count)
+    case ..<96: .unclaimSeats(count)
+    default: .assign
+    }
+  }
+}
