@@ -50,17 +50,16 @@ enum Revocations {
   }
 
   /// A reversal voids every revocation dated before it; a later refund counts again. Of several
-  /// dates that Apple told of one, the earliest counts.
+  /// dates that Apple told of one, the earliest counts. V1 or a receipt decides where it is
+  /// provably newer than what Apple signed.
   static func revocation(of register: Register, cleared: Int64?) -> Int64? {
     let clear = cleared ?? .min
+    let newer = register.isUpgradedByV1 ? nil : register.newer
+    if let newer, newer.cancel == nil { return nil }
     if let date = ownRevocation(of: register), date > clear {
       return min(date, register.revocations.first { $0.date > clear }?.date ?? date)
     }
-    // V1 or a receipt, where it is newer than what Apple signed.
-    guard register.key.isSigned, !register.isUpgradedByV1, let cancel = register.cancel,
-      cancel > register.key.signed, cancel > clear
-    else { return nil }
-    return cancel
+    return newer?.cancel.flatMap { $0 > clear ? $0 : nil }
   }
 
   /// By the newest snapshot, which decides whether there is a revocation.
