@@ -60,11 +60,6 @@ extension Periods {
 
   /// That its revocation is not the date of its newest snapshot.
   fileprivate func cancellation(of index: Int) -> String? {
-    if all[index].revocation == nil, let newer = registers[index].newer, newer.cancel == nil,
-      registers[index].transaction.revocationDate != nil
-    {
-      return "no longer revoked, by version 1 or a receipt that is newer than what Apple signed"
-    }
     guard let date = all[index].revocation,
       date != registers[index].transaction.revocationDate, registers[index].key.isSigned
     else { return nil }

@@ -50,16 +50,15 @@ enum Revocations {
   }
 
   /// A reversal voids every revocation dated before it; a later refund counts again. Of several
-  /// dates that Apple told of one, the earliest counts. V1 or a receipt decides where it is
-  /// provably newer than what Apple signed.
+  /// dates that Apple told of one, the earliest counts. Of V1 and receipts the newest decides, where
+  /// it is provably newer than what Apple signed; it takes back no refund that Apple signed.
   static func revocation(of register: Register, cleared: Int64?) -> Int64? {
     let clear = cleared ?? .min
-    let newer = register.isUpgradedByV1 ? nil : register.newer
-    if let newer, newer.cancel == nil { return nil }
     if let date = ownRevocation(of: register), date > clear {
       return min(date, register.revocations.first { $0.date > clear }?.date ?? date)
     }
-    return newer?.cancel.flatMap { $0 > clear ? $0 : nil }
+    guard !register.isUpgradedByV1, let cancel = register.cancel, cancel > clear else { return nil }
+    return cancel
   }
 
   /// By the newest snapshot, which decides whether there is a revocation.

@@ -258,13 +258,12 @@ package struct PlainRow {
   }
 
   private func ownRev(_ id: Id, _ clear: Int64) -> Int64? {
-    let newer = isUpgradedByV1(id) ? nil : newer(id)
-    if let newer, newer.revocationDate == nil { return nil }
     var date = tx(id).revocationDate
     if !isSigned(id), isUpgraded(id) { date = nil }
     if let found = date, found > clear {
       return isSigned(id) ? earliest(id, found, after: clear) : found
     }
+    let newer = isUpgradedByV1(id) ? nil : newer(id)
     return newer?.revocationDate.flatMap { $0 > clear ? $0 : nil }
   }
 
