@@ -72,7 +72,8 @@ public struct EntitlementRow: Sendable, Equatable {
   public var priceIncrease: PriceIncrease?
   public var commitmentAutoRenew: Bool?
   public var renewalTerms = RenewalTerms()
-  /// From when the newest transaction is revoked, milliseconds since 1970.
+  /// From when the newest transaction is revoked, or before that begins, the one before it;
+  /// milliseconds since 1970.
   public var revokedAt: Int64?
   public var lasting: Lasting?
   /// A transaction has a date, a price or a quantity that no purchase has. It gives no access by
@@ -149,7 +150,8 @@ public struct EntitlementRow: Sendable, Equatable {
       asOf: time, status: status, givesAccess: span.givesAccess && status == span.status,
       purchase: span.purchase.map { purchases[$0] }, productId: span.productId,
       expiresAt: end ?? span.expiresAt, gracePeriodExpiresAt: gracePeriodExpiresAt,
-      revokedAt: revokedAt, autoRenew: autoRenew, pendingProductId: pendingProductId(in: span),
+      revokedAt: revokedAt(in: span, at: time), autoRenew: autoRenew,
+      pendingProductId: pendingProductId(in: span),
       hasGap: span.hasGap, priceIncrease: priceIncrease, commitmentAutoRenew: commitmentAutoRenew,
       renewalTerms: renewalTerms, seats: span.seats, hasAnomaly: hasAnomaly)
   }
@@ -224,6 +226,11 @@ public struct EntitlementRow: Sendable, Equatable {
     span.status == .active && end.map { $0 <= time } ?? false ? .expired : span.status
   }
 
+  /// A period that was refunded says nothing of the next one, once that has begun.
+  private func revokedAt(in span: Span, at time: Int64) -> Int64? {
+    revokedAt.flatMap { span.status == .revoked || span.hasGap || time < $0 ? $0 : nil }
+  }
+
   /// The row with the spans that answer at a time or later, milliseconds since 1970.
   package func since(_ time: Int64) -> EntitlementRow {
     guard let first = spanIndex(at: time), first > 0 else { return self }
@@ -277,6 +284,7 @@ extension RenewalInForce {
   /// What `EntitlementRow.renewedProductId` says: if it is about a period before the newest, what
   /// was pending then has come; if about a later one, that one's product is renewed.
   fileprivate func renewedProductId(_ periods: Periods) -> String? {
+    if undeliveredSince != nil { return info?.productId }
     guard let periodEnd, let expires = periods.headPeriod?.expires else { return nil }
     if periodEnd < expires { return info?.autoRenewProductId }
     return periodEnd > expires ? info?.productId : nil

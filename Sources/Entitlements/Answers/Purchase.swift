@@ -64,13 +64,9 @@ public struct Purchase: Sendable, Equatable {
       transactionId: held.transaction.transactionId, productType: held.transaction.type,
       ownership: register.ownership, subscriptionGroupId: register.subscriptionGroup,
       startsAt: held.transaction.purchaseDate)
-    appAccountToken = held.transaction.appAccountToken
+    appAccountToken = register.accountToken
     appTransactionId = held.transaction.appTransactionId
-    offer = held.transaction.offerType.map {
-      Offer(
-        type: $0, identifier: held.transaction.offerIdentifier,
-        discountType: held.transaction.offerDiscountType, period: held.transaction.offerPeriod)
-    }
+    offer = register.offer
     price = register.price
     commitment = held.transaction.commitment
     storefront = held.transaction.storefront
@@ -125,6 +121,14 @@ extension Purchase {
 }
 
 extension Purchase.Offer {
+  /// Nil if the transaction names none.
+  init?(_ transaction: Transaction) {
+    guard let type = transaction.offerType else { return nil }
+    self.init(
+      type: type, identifier: transaction.offerIdentifier,
+      discountType: transaction.offerDiscountType, period: transaction.offerPeriod)
+  }
+
   /// - Parameter columns: of the members, in their order.
   static func visit(
     _ offer: inout Self?, _ columns: [String], _ visitor: inout some PurchaseVisitor

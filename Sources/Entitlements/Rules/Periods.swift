@@ -78,11 +78,11 @@ struct Periods {
 
   init(_ state: StreamState) {
     let registers = Self.sorted(state)
-    let all = Self.periods(registers)
+    let all = Self.periods(registers, isSandbox: state.isSandbox)
     self.registers = registers
     self.all = all
     head = Self.head(all).map { Self.longest(of: $0, registers, all) }
-    early = Self.early(registers, all)
+    early = Self.early(registers, all, isSandbox: state.isSandbox)
     starts = all.map(\.start)
     ends = all.map { $0.isLive ? $0.end : .min }
     latestEnds = ends.reduce(into: [.min]) { latest, end in
@@ -94,11 +94,14 @@ struct Periods {
   var headPeriod: Period? { head.map { all[$0] } }
   var headTransaction: Transaction? { head.map { registers[$0].held.transaction } }
 
-  /// From when the row is revoked: the revocation of the newest transaction; for one-time products
-  /// the earliest revocation of any of them.
+  /// From when the row is revoked: the revocation of the newest transaction, or before that begins,
+  /// of the one before it; for one-time products the earliest revocation of any of them.
   var revokedAt: Int64? {
     guard let head = headPeriod else { return nil }
-    return head.expires == nil ? earliestRevocation : head.revocation
+    guard head.expires != nil else { return earliestRevocation }
+    if let revocation = head.revocation { return revocation }
+    let before = newest(at: head.start.advanced(orBoundBy: -1)).flatMap { all[$0].revocation }
+    return before.flatMap { $0 < head.start ? $0 : nil }
   }
 
   var earliestRevocation: Int64? { all.compactMap(\.revocation).min() }
@@ -152,12 +155,12 @@ struct Periods {
     return places.map { registers[$0] }
   }
 
-  private static func periods(_ registers: [Register]) -> [Period] {
+  private static func periods(_ registers: [Register], isSandbox: Bool) -> [Period] {
     let revocations = Revocations.of(registers)
     let cuts = Replacements.cuts(
-      registers.indices.map { Replacements.Item(registers[$0], revocations[$0]) })
+      registers.indices.map { Replacements.Item(registers[$0], revocations[$0], isSandbox) })
     return registers.indices.map { index in
-      let (expires, revocation) = (registers[index].held.expires, revocations[index])
+      let (expires, revocation) = (registers[index].expires, revocations[index])
       let end = min(expires ?? .max, revocation ?? .max, cuts[index])
       // One that was upgraded, where what replaced it is not known, covers nothing.
       let isLost = registers[index].isUpgraded && cuts[index] == .max
@@ -206,20 +209,21 @@ struct Periods {
   /// signed before it began was charged while it ran: there is no lapse between them, even if the
   /// period before it was never told. What was refunded of that is not given back. Where it is not
   /// known when a transaction was signed (V1), this holds for the time before the first period.
-  private static func early(_ registers: [Register], _ all: [Period]) -> [Range<Int64>] {
+  private static func early(
+    _ registers: [Register], _ all: [Period], isSandbox: Bool
+  ) -> [Range<Int64>] {
     let ends = all.compactMap { $0.isVoid ? nil : min($0.expires ?? .min, $0.cut) }.sorted()
     return all.indices.map { index in
       let start = all[index].start
       let ended = Self.begun(ends, by: start)
       let lastEnd = ended > 0 ? ends[ended - 1] : .min
-      let dayBefore = start.advanced(orBoundBy: -day)
-      guard [.renewal, .unknown].contains(registers[index].held.reason) else {
-        return start..<start
-      }
+      guard [.renewal, .unknown].contains(registers[index].reason) else { return start..<start }
+      let ahead = registers[index].held.transaction.chargedAhead(isSandbox: isSandbox)
+      let charged = start.advanced(orBoundBy: -ahead)
       guard let first = registers[index].first else {
-        return dayBefore..<max(dayBefore, all[0].start)
+        return charged..<max(charged, all[0].start)
       }
-      return first < start ? max(dayBefore, lastEnd)..<start : start..<start
+      return first < start ? max(charged, lastEnd)..<start : start..<start
     }
   }
 
@@ -241,12 +245,15 @@ struct Periods {
 }
 
 extension Replacements.Item {
-  init(_ register: StreamState.TransactionRegister, _ revocation: Int64?) {
+  init(
+    _ register: StreamState.TransactionRegister, _ revocation: Int64?, _ isSandbox: Bool
+  ) {
     let held = register.held
     start = held.transaction.purchaseDate
-    expires = held.expires ?? .max
+    expires = register.expires ?? .max
+    ahead = held.transaction.chargedAhead(isSandbox: isSandbox)
     first = register.first ?? .max
-    reason = held.reason
+    reason = register.reason
     product = held.transaction.productId
     isUpgraded = register.isUpgraded
     isVoid = revocation.map { $0 <= held.transaction.purchaseDate } ?? false
@@ -279,6 +286,16 @@ extension Transaction {
     }
   }
 
+  /// When it expires as far as it may be believed, milliseconds since 1970.
+  var statedEnd: Int64? { isEndless ? nil : expiresDate }
+
+  /// How long before a renewal begins Apple may charge for it: 24 hours. In the sandbox, where
+  /// periods last minutes, at most a thirtieth of the period. Milliseconds.
+  func chargedAhead(isSandbox: Bool) -> Int64 {
+    guard isSandbox, let expiresDate else { return Periods.day }
+    return min(Periods.day, max(0, expiresDate.subtracting(orBoundBy: purchaseDate)) / 30)
+  }
+
   var hasImpossibleValue: Bool {
     expiresDate.map { $0 < purchaseDate } ?? false || price ?? 0 < 0 || quantity ?? 1 < 1
       || originalTransactionId == nil && type == ProductType.autoRenewable
@@ -286,8 +303,26 @@ extension Transaction {
 }
 
 extension StreamState.TransactionRegister {
-  /// When the transaction expires; nil for a product that does not.
-  var expires: Int64? { held.expires }
+  /// When the transaction expires, milliseconds since 1970; nil for a product that does not.
+  public var expires: Int64? { newerEnd ?? held.expires }
+
+  /// The end that is newer than what Apple signed; nil for a product that has none.
+  var newerEnd: Int64? { held.expires.flatMap { _ in newer?.expires } }
+
+  /// What V1 or a receipt says of its end, where that is provably newer than what Apple signed.
+  var newer: Unsigned? {
+    guard key.isSigned, let unsigned = older?.unsigned?.value, unsigned.certain > key.signed else {
+      return nil
+    }
+    return unsigned
+  }
+
+  /// The cancellation date that is newer than what Apple signed, milliseconds since 1970.
+  public var cancel: Int64? { newer?.cancel }
+
+  var reason: Replacements.Reason {
+    held.reason == .unknown ? Replacements.Reason(older?.reason?.value) : held.reason
+  }
 
   var isUpgraded: Bool { held.transaction.isUpgraded || isUpgradedByV1 }
 

@@ -12,6 +12,8 @@ struct Replacements {
     let start: Int64
     /// `Int64.max`: never.
     let expires: Int64
+    /// How long before its start it may have been charged.
+    let ahead: Int64
     /// When Apple first signed it; `Int64.max` where it never did.
     let first: Int64
     let reason: Reason
@@ -76,7 +78,7 @@ struct Replacements {
       unknown: Group(items, .unknown, without: isOut)
     )
     return items.indices.map { index in
-      let limit = items[index].expires.advanced(orBoundBy: -Periods.day)
+      let limit = items[index].expires.advanced(orBoundBy: -items[index].ahead)
       let start = items[index].start
       let later = min(alive.renewals.start(after: start), alive.unknown.start(after: start))
       let unknown = before(index, alive.unknown)
@@ -121,22 +123,24 @@ struct Replacements {
 
   /// The same where it is not known when it was charged: at most a day before its start. One that
   /// begins where a purchase ends renews it. Others show that they do not: by being upgraded; by
-  /// a purchase that runs for more than a day on; by beginning where a still older period ends.
+  /// a purchase that runs on for longer than a renewal of it is charged ahead; by beginning where a
+  /// still older period ends.
   private func undated(_ item: Item, _ group: Group) -> Int64 {
-    var earliest = item.start.advanced(orBoundBy: -Periods.day)
+    var earliest = item.start.advanced(orBoundBy: -item.ahead)
     guard group.start(after: earliest.advanced(orBoundBy: -1)) <= item.start else { return .max }
     let renewed = renewedStart(item.start)
     if item.reason == .unknown, !item.isUpgraded {
       earliest = max(earliest, renewed.advanced(orBoundBy: 1))
     }
-    let nextDay = item.start.advanced(orBoundBy: Periods.day)
     for place in group.starts.partitionPoint({ $0 < earliest })..<group.starts.count {
-      let (start, expires) = (group.starts[place], items[group.indices[place]].expires)
+      let purchase = items[group.indices[place]]
+      let (start, expires) = (purchase.start, purchase.expires)
       guard start <= item.start else { break }
       guard !(expires...expires.advanced(orBoundBy: Self.hole)).contains(item.start) else {
         continue
       }
-      if item.isUpgraded || item.reason == .renewal && expires > nextDay || renewed < start {
+      let runsOn = expires > item.start.advanced(orBoundBy: purchase.ahead)
+      if item.isUpgraded || item.reason == .renewal && runsOn || renewed < start {
         return start
       }
     }

@@ -71,6 +71,7 @@ enum FoldFingerprint {
   private static let decided = [
     "transaction_id", "other_transaction_ids", "ended_at_ms", "replaced_by", "revoked_at_ms",
     "refunded_milliunits", "price_milliunits", "refunded_seats", "seats_refunded_at_ms",
+    "is_upgraded", "expires_at_ms", "reason", "app_account_token", "offer_type",
   ].compactMap { TransactionField.places[$0] }
 
   /// What a row says: of all times first, then of each.

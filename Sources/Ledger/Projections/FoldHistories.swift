@@ -203,7 +203,9 @@ struct FoldHistories {
       ("is_in_billing_retry_period", .string("\(random.below(2))")),
       ("grace_period_expires_date_ms", Self.text(random.time())),
     ])
-    let type = random.pick(["DID_RENEW", "CANCEL", "REFUND", "DID_CHANGE_RENEWAL_STATUS"])
+    let type = random.pick([
+      "DID_RENEW", "CANCEL", "REFUND", "DID_CHANGE_RENEWAL_STATUS", "INTERACTIVE_RENEWAL",
+    ])
     let body = JSONValue.object([
       ("notification_type", .string(type)), ("environment", .string("PROD")),
       ("original_transaction_id", .string("1")),
@@ -240,6 +242,8 @@ struct FoldHistories {
     }
     if random.once(in: 8) { entry.append(("is_upgraded", .string("true"))) }
     if random.once(in: 4) { entry.append(("is_trial_period", .string("true"))) }
+    if random.once(in: 4) { entry.append(("app_account_token", .string("t2"))) }
+    if random.once(in: 6) { entry.append(("offer_code_ref_name", .string("o"))) }
     if let item = random.pick([nil, "0", "8", "9"]) {
       entry.append(("web_order_line_item_id", .string(item)))
     }

@@ -25,7 +25,7 @@ extension Projection {
     let id = try writeRow(packed, app, answer, over: reference, connection)
     try writeSpans(of: id, packed, app, replacing: reference?.spans ?? [], connection)
     try writeLines(of: id, packed, app, replacing: reference?.lines ?? [], connection)
-    let hasSameIds = (reference?.ids ?? [[], [], []]).elementsEqual(packed.ids) {
+    let hasSameIds = (reference?.ids ?? [[], [], [], []]).elementsEqual(packed.ids) {
       $0.elementsEqual($1, by: ByteSearch.areEqual)
     }
     if !hasSameIds {

@@ -155,11 +155,18 @@ function sentence(row, isFuture) {
   return [isFuture ? "Unless another event arrives:" : null, text,
     price ? `The price ${isOver ? "was" : "is"} ${price}.` : null, ownership(row.ownership),
     row.offer ? `Bought with ${offer(row.offer.type)}${row.offer.identifier
-      ? ` (${row.offer.identifier})` : ""}.` : null,
+      ? ` (${row.offer.identifier})` : ""}${row.status === "active" ? trial(row) : ""}.` : null,
     row.price_increase === "pending" ? "A price increase is waiting for consent."
       : row.price_increase === "accepted" ? "The price increase was accepted." : null,
     row.gap ? "At least one paid period is missing: no notification about it was delivered." : null,
   ].filter(Boolean).join(" ");
+}
+
+/// Of a free trial that runs, what comes after it.
+function trial(row) {
+  if (row.offer.discount_type !== "FREE_TRIAL") return "";
+  const price = row.auto_renew && row.renewal_price;
+  return `: free trial${price ? `, then ${money(price.milliunits, price.currency)}` : ""}`;
 }
 
 /// What Apple gave back, where that is not all.
