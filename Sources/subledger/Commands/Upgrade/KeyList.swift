@@ -1,5 +1,4 @@
 import Platform
-import StrictJSON
 
 /// The configuration keys of a program, as its `help configuration` prints them.
 struct KeyList {
@@ -42,26 +41,13 @@ struct KeyList {
     return list
   }
 
-  /// How the keys of this program differ from those of an older one.
-  struct Changes {
-    let new: [String]
-    let gone: [String]
-    /// Of another type, default or description.
-    let changed: [String]
-
-    var json: JSONValue {
-      .object(
-        [("new", new), ("gone", gone), ("changed", changed)].map {
-          ($0.0, .array($0.1.map(JSONValue.string)))
-        })
-    }
-  }
-
-  func changes(since old: KeyList) -> Changes {
-    Changes(
-      new: keys.keys.filter { old.keys[$0] == nil }.sorted(),
-      gone: old.keys.keys.filter { keys[$0] == nil }.sorted(),
-      changed: keys.filter { old.keys[$0.key].map { [new = $0.value] in $0 != new } ?? false }
-        .keys.sorted())
+  /// How these keys differ from those of an older program; the changed ones are of another type,
+  /// default or description.
+  func changes(since old: KeyList) -> (new: [String], gone: [String], changed: [String]) {
+    (
+      keys.keys.filter { old.keys[$0] == nil }.sorted(),
+      old.keys.keys.filter { keys[$0] == nil }.sorted(),
+      keys.keys.filter { old.keys[$0] != nil && old.keys[$0] != keys[$0] }.sorted()
+    )
   }
 }

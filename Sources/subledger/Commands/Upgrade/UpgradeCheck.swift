@@ -58,15 +58,16 @@ struct UpgradeCheck {
         "keys", "not compared: pipe `help configuration` of the running program into --keys -")
     }
     let changes = KeyList.own.changes(since: old)
-    members.append(("keys", changes.json))
+    let lists = [("new", changes.new), ("gone", changes.gone), ("changed", changes.changed)]
+    members.append(
+      ("keys", .object(lists.map { ($0.0, .array($0.1.map(JSONValue.string))) })))
     if !changes.new.isEmpty { report("keys", "new: " + changes.new.joined(separator: ", ")) }
-    for (what, keys) in [("gone", changes.gone), ("described otherwise", changes.changed)]
-    where !keys.isEmpty {
+    for (what, keys) in lists.dropFirst() where !keys.isEmpty {
       report(
         "keys", "\(what): " + keys.joined(separator: ", "),
         next: "read them in `help configuration` of both programs, and look whether yours has one")
     }
-    if changes.new.isEmpty, changes.gone.isEmpty, changes.changed.isEmpty {
+    if lists.allSatisfy(\.1.isEmpty) {
       report("keys", "the same \(old.keys.count) as before")
     }
   }
