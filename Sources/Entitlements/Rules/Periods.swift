@@ -262,11 +262,18 @@ extension Replacements.Item {
 
 extension Replacements.Reason {
   init(_ transaction: Transaction) {
+    self.init(transaction.transactionReason, transaction.additionalTransactionReason)
+  }
+
+  /// - Parameters:
+  ///   - reason: Apple's transactionReason.
+  ///   - additional: Apple's additionalTransactionReason.
+  init(_ reason: String?, _ additional: String? = nil) {
     self =
-      switch transaction.transactionReason {
+      switch reason {
       case nil: .unknown
       case "RENEWAL": .renewal
-      default: transaction.additionalTransactionReason == "SEAT_ADDITION" ? .addition : .purchase
+      default: additional == "SEAT_ADDITION" ? .addition : .purchase
       }
   }
 }
