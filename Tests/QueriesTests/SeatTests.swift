@@ -191,13 +191,12 @@ import Testing
   }
 
   @Test func `teams of a simulated App Store have the seats and the access of its books`() throws {
-    let fleet = Fleet(
-      app: SimulatedApp(), customers: TestCount.teams.number, days: 400,
-      end: Self.start + 400 * Self.day, seed: TestSeed.drawn)
+    let seed = TestSeed.drawn
+    let teams = TeamBook.all(
+      TestCount.teams.number, seed: seed, endingAt: Self.start + 400 * Self.day)
     let ledger = try TestLedger()
-    let teams = fleet.teams()
     var told = teams.flatMap(\.notifications)
-    var random = SplitMix64(state: fleet.seed)
+    var random = SplitMix64(state: seed)
     told.shuffle(using: &random)
     for notification in told {
       let answer = try ledger.ingest(
@@ -205,14 +204,14 @@ import Testing
       guard case .accepted = answer else { throw TestFailure("\(answer)") }
     }
     let reader = try ledger.reader()
-    for (_, book) in teams {
+    for book in teams {
       let row = try #require(
         try ledger.row(book.originalTransactionId, asOf: book.time, now: book.time)
       ).json
       #expect(
-        row["gives_access"] == .boolean(book.hasAccess), "\(fleet.seed) \(book) \(row.text)")
+        row["gives_access"] == .boolean(book.hasAccess), "\(seed) \(book.time) \(row.text)")
       if book.hasAccess {
-        #expect(row["seats"] == .integer(book.seats), "\(fleet.seed) \(book) \(row.text)")
+        #expect(row["seats"] == .integer(book.seats), "\(seed) \(book.time) \(row.text)")
       }
       let found = try #require(
         try reader.transactions(
@@ -221,7 +220,7 @@ import Testing
       for bought in book.purchases {
         let line = TransactionLine.object.json(
           try #require(found.first { $0.transactionId == bought.id }))
-        let told = "\(fleet.seed) \(book) \(line.text)"
+        let told = "\(seed) \(book.time) \(line.text)"
         #expect(line["price"]?["milliunits"] == .integer(bought.price), "\(told)")
         #expect(line["refunded_seats"] == .integer(bought.refundedSeats), "\(told)")
       }

@@ -1,4 +1,3 @@
-import Platform
 import StrictJSON
 
 /// A subscription of several seats. Those of one period are bought in one transaction, and further
@@ -19,22 +18,6 @@ struct Team {
   var purchases: [Purchase] = []
   /// The ids of the seats that are taken, by the record of the developer.
   var claims: [String] = []
-}
-
-/// What is true of a team at a time.
-public struct TeamBook: Sendable {
-  /// A purchase of the period: its price in milliunits, and how many of its seats were refunded.
-  public typealias Bought = (id: String, price: Int64, refundedSeats: Int64)
-
-  public let originalTransactionId: String
-  /// Milliseconds since 1970.
-  public let time: Int64
-  /// The purchaser's, and by the developer's record that of whoever has one of `claims`.
-  public let hasAccess: Bool
-  /// Those that are paid for and not refunded.
-  public let seats: Int64
-  public let claims: [String]
-  public let purchases: [Bought]
 }
 
 extension Purchase {
@@ -143,19 +126,10 @@ extension Customer {
     return team.purchases.allSatisfy { $0.id == newest?.id || $0.revocation != nil }
   }
 
-  /// What is true right after the last notification.
-  var book: TeamBook? {
-    guard let team, let current else { return nil }
-    let time = max(now, lastSigned, current.purchaseDate) + 1
-    let paid = team.purchases.filter { $0.revocation == nil && time < $0.expiresDate ?? 0 }
-    return TeamBook(
-      originalTransactionId: current.originalId, time: time, hasAccess: !paid.isEmpty,
-      seats: paid.reduce(0) { $0 + $1.quantity - ($1.seats?.refunded ?? 0) },
-      claims: paid.isEmpty ? [] : team.claims,
-      purchases: team.purchases.map {
-        let refunded = $0.revocation == nil ? $0.seats?.refunded ?? 0 : $0.quantity
-        return ($0.id, $0.seats?.total ?? 0, refunded)
-      })
+  /// The purchases by which a team has access at a time, milliseconds since 1970: its purchaser, and
+  /// by the developer's record whoever has one of `claims`.
+  func paidSeats(at time: Int64) -> [Purchase] {
+    team?.purchases.filter { $0.revocation == nil && time < $0.expiresDate ?? 0 } ?? []
   }
 }
 
@@ -163,41 +137,5 @@ extension Purchase {
   fileprivate mutating func sellSeats(_ count: Int64, _ price: Int64) {
     let sold = Seats(count, price: price)
     (seats, quantity, self.price) = (sold, count, sold.total / count)
-  }
-}
-
-extension Fleet {
-  /// Teams that buy, add, give back and renew seats; each with what is true of it at the end.
-  public func teams() -> [(notifications: [SimulatedNotification], book: TeamBook)] {
-    (0..<customers).compactMap { index in
-      var generator = SeededGenerator(seed: seed ^ 0x7465_616D, stream: UInt64(index))
-      let start = end - generator.number(in: 45...200) * CivilTime.day
-      var customer = Customer(app: app, seed: seed, number: first + index, now: start)
-      customer.perform(
-        .buySeats(
-          .proMonthly, generator.number(in: 2...9), generator.pick([.apple, .developer])))
-      for _ in 0..<generator.number(in: 1...12) where customer.now < end - 40 * CivilTime.day {
-        if let picked = customer.team?.purchases { customer.newest = generator.pick(picked) }
-        customer.perform(Self.teamStep(&generator))
-        customer.perform(.wait(days: generator.number(in: 0...4)))
-      }
-      return customer.book.map {
-        (customer.notifications.sorted(by: SimulatedNotification.precedes), $0)
-      }
-    }
-  }
-
-  private static func teamStep(_ generator: inout SeededGenerator) -> Step {
-    let count = generator.number(in: 1...4)
-    return switch generator.number(in: 0...99) {
-    case ..<32: .addSeats(count)
-    case ..<50: .renew
-    case ..<62: .refund(percent: 100)
-    case ..<78: .refundSeats(count)
-    case ..<84: .reverseRefund
-    case ..<90: .dropSeats(count)
-    case ..<96: .unclaimSeats(count)
-    default: .assign
-    }
   }
 }

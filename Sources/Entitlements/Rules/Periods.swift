@@ -73,6 +73,8 @@ struct Periods {
   /// of their own because every breakpoint of a history is looked up in them.
   private let starts: [Int64]
   private let ends: [Int64]
+  /// At each index: the latest expiry of it and those before it.
+  private let reach: [Int64]
   /// At index n: the latest end of the first n periods; `Int64.min` if none is live.
   private let latestEnds: [Int64]
 
@@ -81,7 +83,11 @@ struct Periods {
     let all = Self.periods(registers, isSandbox: state.isSandbox)
     self.registers = registers
     self.all = all
-    head = Self.head(all).map { Self.longest(of: $0, registers, all) }
+    let reach: [Int64] = all.reduce(into: []) { reach, period in
+      reach.append(max(reach.last ?? .min, period.expires ?? .max))
+    }
+    self.reach = reach
+    head = Self.head(all).map { Self.longest(of: $0, registers, all, reach) }
     early = Self.early(registers, all, isSandbox: state.isSandbox)
     starts = all.map(\.start)
     ends = all.map { $0.isLive ? $0.end : .min }
@@ -120,7 +126,7 @@ struct Periods {
   func newest(at time: Int64) -> Int? {
     guard let head, time < all[head].start else { return head }
     return all[..<Self.begun(starts, by: time)].lastIndex { $0.counts }
-      .map { Self.longest(of: $0, registers, all) } ?? head
+      .map { Self.longest(of: $0, registers, all, reach) } ?? head
   }
 
   /// Until when paid periods follow each other without a gap, starting with the one at an index.
@@ -133,7 +139,7 @@ struct Periods {
   func seats(of index: Int, at time: Int64) -> Int64? {
     guard registers[index].seats != nil, all[index].isLive else { return nil }
     let moment = all[index].end > time ? time : all[index].end - 1
-    return Self.siblings(of: index, registers, all).reduce(0) { sum, sibling in
+    return Self.siblings(of: index, registers, all, reach).reduce(0) { sum, sibling in
       let isPaid = all[sibling].start <= moment && moment < all[sibling].end || sibling == index
       // What is revoked had all its seats until then.
       let refunded = all[sibling].revocation == nil ? registers[sibling].refundedSeats ?? 0 : 0
@@ -179,7 +185,7 @@ struct Periods {
 
   /// A purchase of seats, and those of the same period: seats are added in transactions of their own.
   private static func siblings(
-    of index: Int, _ registers: [Register], _ all: [Period]
+    of index: Int, _ registers: [Register], _ all: [Period], _ reach: [Int64]
   ) -> [Int] {
     let (held, period) = (registers[index].held, all[index])
     guard held.transaction.multiSeatInfo != nil || held.reason == .addition else { return [index] }
@@ -189,9 +195,7 @@ struct Periods {
         && ByteSearch.areEqual(one.transaction.productId, held.transaction.productId)
         && all[other].expires ?? .max > period.start
     }
-    let before = all[..<index].indices.reversed().prefix {
-      all[$0].expires ?? .max > period.start
-    }
+    let before = all[..<index].indices.reversed().prefix { reach[$0] > period.start }
     let after = all[(index + 1)...].indices.prefix { all[$0].start < period.expires ?? .max }
     return before.reversed().filter(isSibling) + [index] + after.filter(isSibling)
   }
@@ -199,9 +203,9 @@ struct Periods {
   /// The purchaser keeps access until all purchases of the period are revoked: of these, the one
   /// that covers longest.
   private static func longest(
-    of index: Int, _ registers: [Register], _ all: [Period]
+    of index: Int, _ registers: [Register], _ all: [Period], _ reach: [Int64]
   ) -> Int {
-    siblings(of: index, registers, all).filter { all[$0].counts }
+    siblings(of: index, registers, all, reach).filter { all[$0].counts }
       .max { (all[$0].end, $0) < (all[$1].end, $1) } ?? index
   }
 

@@ -135,6 +135,12 @@ struct FoldHistories {
     var members: [(String, JSONValue)] = []
     if random.once(in: 8) { members.append(("isUpgraded", .boolean(true))) }
     if random.once(in: 6) { members.append(("billingPlanType", .string("MONTHLY"))) }
+    if random.once(in: 4) {
+      let seats = JSONValue.object([("revokedSeatQuantity", .integer(random.below(2)))])
+      members += [
+        ("multiSeatInfo", seats), ("additionalTransactionReason", .string("SEAT_ADDITION")),
+      ]
+    }
     if random.once(in: 6) {
       members.append(
         (
