@@ -101,7 +101,7 @@ CREATE TABLE transaction_line (
 
 -- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId.
 CREATE TABLE token (
-  kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 3),
+  kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 4),
   value TEXT NOT NULL,
   entitlement_id INTEGER NOT NULL,
   PRIMARY KEY (kind, value, entitlement_id)
