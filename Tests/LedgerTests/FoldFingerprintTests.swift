@@ -44,7 +44,7 @@ import Testing
     ("price", { $0.purchases[0].price?.milliunits = 2 }),
     ("currency", { $0.purchases[0].price?.currency = nil }),
     ("commitment", { $0.purchases[0].commitment?.billingPeriodNumber = 2 }),
-    ("grace", { $0.gracePeriodExpiresAt = 1 }), ("revocation", { $0.revokedAt = 1 }),
+    ("grace", { $0.gracePeriodExpiresAt = 1 }), ("revocation", { $0.revokedAt = 9 }),
     ("auto-renew", { $0.autoRenew = false }), ("next product", { $0.renewalProductId = "q" }),
     ("price increase", { $0.priceIncrease = .pending }),
     ("next commitment", { $0.commitmentAutoRenew = true }), ("anomaly", { $0.hasAnomaly = true }),

@@ -101,9 +101,10 @@ CREATE TABLE transaction_line (
   PRIMARY KEY (entitlement_id, transaction_id)
 ) STRICT, WITHOUT ROWID;
 
--- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId.
+-- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId, 4 an
+-- appAccountToken that the row was told with before.
 CREATE TABLE token (
-  kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 3),
+  kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 4),
   value TEXT NOT NULL,
   entitlement_id INTEGER NOT NULL,
   PRIMARY KEY (kind, value, entitlement_id)

@@ -61,11 +61,10 @@ public struct V1Notification: Sendable {
     try Self.applyTopLevelCancellation(root, to: &own)
     let pending = Self.pending(root, stream, newest: own.max(by: Self.isOlder))
     if pending != nil { for index in own.indices { own[index].type = ProductType.autoRenewable } }
-    if type == "INTERACTIVE_RENEWAL" {
-      let newest = own.indices.max { Self.isOlder(own[$0], own[$1]) }
-      if let newest { own[newest].transactionReason = "PURCHASE" }
-    }
     renewal = try Self.renewal(root, pending)
+    if type == "INTERACTIVE_RENEWAL" {
+      Self.setPurchase(of: renewal.productId ?? renewal.autoRenewProductId, in: &own)
+    }
     renewalChangeDate = try root.date("auto_renew_status_change_date")
     evidenceDate = Self.evidence(own, renewal, renewalChangeDate)
     for index in own.indices { own[index].signedDate = evidenceDate }
@@ -141,6 +140,16 @@ public struct V1Notification: Sendable {
     let newest = candidates.max { Self.isOlder(transactions[$0], transactions[$1]) }
     guard let newest, transactions[newest].revocationDate == nil else { return }
     transactions[newest].revocationDate = date
+  }
+
+  /// INTERACTIVE_RENEWAL tells a purchase: the newest of the product that renews. A renewal that
+  /// was charged ahead before it and replaced may begin later, and is of another product.
+  private static func setPurchase(of product: String?, in transactions: inout [Transaction]) {
+    let bought = transactions.indices.filter {
+      !transactions[$0].isUpgraded && transactions[$0].revocationDate == nil
+        && (product == nil || ByteSearch.areEqual(product, transactions[$0].productId))
+    }.max { isOlder(transactions[$0], transactions[$1]) }
+    if let bought { transactions[bought].transactionReason = "PURCHASE" }
   }
 
   // MARK: Renewal

@@ -50,8 +50,8 @@ enum Revocations {
   }
 
   /// A reversal voids every revocation dated before it; a later refund counts again. Of several
-  /// dates that Apple told of one, the earliest counts. Of V1 and receipts the newest decides, where
-  /// it is provably newer than what Apple signed; it takes back no refund that Apple signed.
+  /// dates that Apple told of one, the earliest counts. Of V1 and receipts the newest decides,
+  /// where it is provably newer than what Apple signed; it takes back no refund that Apple signed.
   static func revocation(of register: Register, cleared: Int64?) -> Int64? {
     let clear = cleared ?? .min
     if let date = ownRevocation(of: register), date > clear {

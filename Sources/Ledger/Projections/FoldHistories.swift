@@ -248,8 +248,10 @@ struct FoldHistories {
     }
     if random.once(in: 8) { entry.append(("is_upgraded", .string("true"))) }
     if random.once(in: 4) { entry.append(("is_trial_period", .string("true"))) }
-    if random.once(in: 4) { entry.append(("app_account_token", .string("t2"))) }
-    if random.once(in: 6) { entry.append(("offer_code_ref_name", .string("o"))) }
+    // No other number is drawn for these.
+    let days = start / Generator.day
+    if days % 4 == 0 { entry.append(("app_account_token", .string("t2"))) }
+    if days % 3 == 1 { entry.append(("offer_code_ref_name", .string("o"))) }
     if let item = random.pick([nil, "0", "8", "9"]) {
       entry.append(("web_order_line_item_id", .string(item)))
     }
