@@ -59,6 +59,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 IMAGE_NEEDS = $(call need,umoci,umoci); $(call need,python3,python3); \
+  $(call need,curl,curl); \
   test -d /usr/share/ca-certificates/mozilla || { $(call need,no-such-program,ca-certificates); }; \
   test -d /usr/share/zoneinfo || { $(call need,no-such-program,tzdata); }
 

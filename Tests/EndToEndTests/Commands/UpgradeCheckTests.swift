@@ -86,7 +86,9 @@ import Testing
     #expect(differing.code == 1, "\(differing.result)")
     let quick = try check(installation, "--no-rows")
     #expect(quick.code == 1 && quick.report?["comparison"] == nil, "\(quick.result)")
-    try installation.configure(with: [("limits", .object([("diskBytes", .integer(1 << 50))]))])
+    try installation.configure(with: [
+      ("limits", .object([("diskBytes", .integer(1_000_000_000_000_000))]))
+    ])
     let full = try check(installation)
     #expect(full.code == 1 && full.report?["comparison"] == nil, "\(full.result)")
     #expect(full.result.output.contains("free disk space first"))

@@ -14,7 +14,9 @@ import Testing
     #expect(during.code == 0 && during.output == "healthy\n" && during.errors.isEmpty)
     _ = try daemon.stop()
     #expect(try installation.run("healthy").code == 1)
-    try installation.configure(with: [("limits", .object([("diskBytes", .integer(1 << 50))]))])
+    try installation.configure(with: [
+      ("limits", .object([("diskBytes", .integer(1_000_000_000_000_000))]))
+    ])
     let full = try installation.start()
     let refused = try installation.run("healthy")
     #expect(refused.code == 1 && refused.errors.contains("disk"), "\(refused)")
