@@ -73,7 +73,7 @@ public enum MirrorSchema {
   /// All rows at a time, an SQL expression.
   private static func query(at moment: String) -> String {
     """
-      SELECT \(RowField.all.map(selected).joined(separator: ", "))
+      SELECT \(RowField.all.map { selected($0, moment) }.joined(separator: ", "))
       FROM {schema}.mirror m
         JOIN {schema}.entitlement e ON e.generation = m.generation
         CROSS JOIN LATERAL (
@@ -122,7 +122,12 @@ public enum MirrorSchema {
     return "\(field.column) \(type)"
   }
 
-  private static func selected(_ field: RowField) -> String {
+  private static func selected(_ field: RowField, _ moment: String) -> String {
+    if field.column == "revoked_at_ms" {
+      return "CASE WHEN s.status = 'revoked' OR s.gap OR e.revoked_at_ms > "
+        + "floor(extract(epoch FROM \(moment)) * 1000)::bigint THEN e.revoked_at_ms END "
+        + "AS revoked_at_ms"
+    }
     if field.column == "commitment_auto_renew" {
       return "CASE WHEN s.commitment_period IS NOT NULL THEN e.commitment_auto_renew END "
         + "AS commitment_auto_renew"

@@ -49,6 +49,10 @@ extension SQLView {
     """,
     "price_increase": "CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END",
     "commitment_auto_renew": "iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew)",
+    // As `EntitlementRow` has it: a period that was refunded says nothing of the next one.
+    "revoked_at_ms": """
+    iif(s.status = 'revoked' OR s.gap OR e.revoked_at_ms > clock.now, e.revoked_at_ms, NULL)
+    """,
     "succeeded_by": successor, "last_event_seq": "e.last_seq",
     "last_notification_uuid": """
     lower(substr(hex(e.last_uuid), 1, 8) || '-' || substr(hex(e.last_uuid), 9, 4) || '-'
