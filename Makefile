@@ -58,11 +58,17 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
+IMAGE_NEEDS = $(call need,umoci,umoci); $(call need,python3,python3); \
+  $(call need,curl,curl); \
+  test -d /usr/share/ca-certificates/mozilla || { $(call need,no-such-program,ca-certificates); }; \
+  test -d /usr/share/zoneinfo || { $(call need,no-such-program,tzdata); }
+
 .PHONY: help deps deps-postgres build run changed-fold test laws truth receipts mixed customers \
   simulation statements books sinks storm shared-journal kills trial test-console test-contract test-client \
   test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage \
   torture hostile fuzz check bench-build bench bench-large bench-asking bench-app \
-  bench-shared-journal bench-sinks siege sanitize mutants install deb tarball first-hour \
+  bench-shared-journal bench-sinks siege sanitize mutants install deb tarball image release \
+  reproducible deploy-files first-hour \
   format clean
 
 help: ## Lists the targets
@@ -282,6 +288,9 @@ install: build ## Installs binary, manual, pages, completions and alert rules un
 	install -D -m 0644 -t $(SHARE)/doc/subledger $(MONITORING)/alerts.yml $(MONITORING)/dashboard.json \
 	  $(CATALOG)/Operating.md Sources/Store/Store.docc/Format.md Sources/API/API.docc/Backends.md
 	install -D -m 0644 -t $(SHARE)/doc/subledger/operating $(CATALOG)/operating/*.md
+	install -D -m 0644 -t $(SHARE)/doc/subledger/deploy $(CATALOG)/deploy/compose.yaml \
+	  $(CATALOG)/deploy/Caddyfile
+	install -D -m 0644 -t $(SHARE)/doc/subledger/deploy/kubernetes $(CATALOG)/deploy/kubernetes/*.yaml
 	sed -i -E '$(LINKS)' $(SHARE)/doc/subledger/*.md $(SHARE)/doc/subledger/operating/*.md
 
 deb: build ## Builds a Debian package, checks it with lintian, and tries it in a fresh Debian
@@ -298,7 +307,25 @@ first-hour: build ## Plays the first hour in a fresh Debian 12: package, import,
 	  $(TEST) --filter '^EndToEndTests\.FirstHour'
 
 tarball: build ## Builds an archive to unpack in /usr/local
+	@$(call need,dpkg-shlibdeps,dpkg-dev)
 	.ci/package tarball
+
+image: build ## Builds an OCI image, and tries it as its user with a read-only root
+	@$(IMAGE_NEEDS)
+	.ci/try-image $$(.ci/image) $(BINARY)
+
+# MINISIGN_KEY=FILE signs the sums; REHEARSAL=1 makes the files without a tag.
+release: build ## Makes the files of a release: package, tarball, image, SBOM, sums, signature
+	@$(IMAGE_NEEDS); $(call need,dpkg-shlibdeps,dpkg-dev); $(call need,minisign,minisign); \
+	dpkg-query -W python3-venv >/dev/null 2>&1 || { $(call need,no-such-program,python3-venv); }
+	PACKAGES="$(PACKAGES)" .ci/release
+
+reproducible: ## Makes the files of a release twice from this commit, and compares them
+	.ci/reproducible
+
+deploy-files: ## Checks the guide's files for Compose and Kubernetes against their schemas
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
+	.ci/deploy-files
 
 format: ## Formats the code
 	$(SWIFT) format --in-place --recursive Package.swift Sources Tests migrations

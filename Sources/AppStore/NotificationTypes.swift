@@ -10,7 +10,7 @@ public enum NotificationTypes {
     "GRACE_PERIOD_EXPIRED", "METADATA_UPDATE", "MIGRATE", "MIGRATION", "OFFER_REDEEMED",
     "ONE_TIME_CHARGE", "PRICE_CHANGE", "PRICE_INCREASE", "REFUND", "REFUND_DECLINED",
     "REFUND_REVERSED", "RENEWAL_EXTENDED", "RENEWAL_EXTENSION", "RESCIND_CONSENT", "REVOKE",
-    "SUBSCRIBED", "TEST",
+    "SUBSCRIBED", "TEST", "UNCLAIM_SEATS",
   ]
 
   /// developer.apple.com/documentation/appstoreservernotifications/notification_type, with RENEWAL,

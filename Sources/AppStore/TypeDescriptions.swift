@@ -24,9 +24,14 @@ public enum TypeDescriptions {
   ) -> (description: String, isWhole: Bool)? {
     guard let entry = (isV1 ? v1 : v2)[type] ?? evidence[type] else { return nil }
     guard let subtype else { return (entry.alone, true) }
-    if let description = entry.subtypes[subtype] { return (description, true) }
+    if let description = entry.subtypes[subtype] ?? seats[subtype] { return (description, true) }
     return (entry.alone, false)
   }
+
+  /// Subtypes of which Apple does not say to which types they belong.
+  private static let seats = [
+    "INCREASE_QUANTITY": "seats added", "DECREASE_QUANTITY": "fewer seats from the next renewal",
+  ]
 
   /// The subtypes that have descriptions of their own, by type of version 2.
   package static var subtypes: [String: Set<String>] { v2.mapValues { Set($0.subtypes.keys) } }
@@ -111,7 +116,7 @@ public enum TypeDescriptions {
         "ACCEPTED": "price increase accepted, or none had to be asked",
         "PENDING": "price increase announced, consent asked for",
       ]),
-    "REFUND": Entry("refunded"),
+    "REFUND": Entry("refunded", ["SEATS": "some seats refunded"]),
     "REFUND_DECLINED": Entry("refund declined"),
     "REFUND_REVERSED": Entry("refund reversed"),
     "RENEWAL_EXTENDED": Entry("renewal date extended"),
@@ -125,6 +130,7 @@ public enum TypeDescriptions {
       "subscribed",
       ["INITIAL_BUY": "subscribed for the first time", "RESUBSCRIBE": "subscribed again"]),
     "TEST": Entry("test notification"),
+    "UNCLAIM_SEATS": Entry("access to be taken from those who hold some seats"),
   ]
 
   static let v1: [String: Entry] = [

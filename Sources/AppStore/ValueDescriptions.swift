@@ -6,7 +6,12 @@
 public struct ValueDescriptions: Sendable {
   public static let offerType = ValueDescriptions([
     ("1", "introductory"), ("2", "promotional"), ("3", "offer code"), ("4", "win-back"),
-    ("5", "retention"),
+  ])
+
+  /// Apple's expirationIntent; `expiration_reason` has these words.
+  public static let expirationIntent = ValueDescriptions([
+    ("1", "cancelled"), ("2", "billing"), ("3", "price_increase"), ("4", "not_for_sale"),
+    ("5", "other"),
   ])
 
   public static let offerDiscountType = ValueDescriptions([
@@ -36,7 +41,7 @@ public struct ValueDescriptions: Sendable {
     entries.first { $0.value == value }?.description
   }
 
-  /// The value as Apple wrote it, followed by its description if it has one: `5 (retention)`.
+  /// The value as Apple wrote it, followed by its description if it has one: `4 (win-back)`.
   public func text(_ value: String) -> String {
     self[value].map { "\(value) (\($0))" } ?? value
   }

@@ -34,7 +34,7 @@ struct RecoveryAccounts {
       service: environment == .production ? access.production : access.sandbox,
       key: AppStoreKey(
         issuerId: access.issuerId, keyId: access.keyId, signing: access.key.signing),
-      limitShare: access.limitShare)
+      limitShare: access.limitShare, proxy: access.proxy)
     known[key] = (access, account)
     return account
   }

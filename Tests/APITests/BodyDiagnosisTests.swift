@@ -1,3 +1,4 @@
+import AppStoreSimulator
 import Foundation
 import Ledger
 import Platform
@@ -20,6 +21,26 @@ import Testing
     [header, payload, "s"].map {
       String(decoding: Base64URL.encode(Array($0.utf8)), as: UTF8.self)
     }.joined(separator: ".")
+  }
+
+  @Test func `a receipt of after its certificate's end is said to be that, and large ones the way`()
+    throws
+  {
+    func body(_ created: Int64) throws -> [UInt8] {
+      let der = try SharedAuthority.receipt(ReceiptContent(creationDate: created))
+      let text = String(decoding: Base64.encode(der), as: UTF8.self)
+      return JSONValue.object([("receipt", .string(text))]).bytes
+    }
+    let late = try #require(BodyDiagnosis.lateReceipt(try body(7_258_118_400_000)))
+    #expect(
+      late.text.contains("certificate ended at") && late.text.contains("2200-01-01T00:00:00Z"))
+    #expect(late.text.contains("Take a new one"))
+    #expect(BodyDiagnosis.lateReceipt(try body(1_767_225_600_000)) == nil)
+    for code in ["receipt_too_long", "receipt_records", "too_large"] {
+      let detail = try #require(RefusalEntry.of(code)?.detail)
+      #expect(detail.contains("2 MiB") || detail.contains("5,000"), "\(code)")
+      #expect(detail.contains("transaction ids"), "\(code)")
+    }
   }
 
   @Test func `what is wanted has no finding`() {

@@ -12,6 +12,13 @@ import Testing
     "priceIncreaseStatus": .integer(0), "appAccountToken": .string("t"),
     "appTransactionId": .string("70"), "signedDate": .integer(1_100),
     "commitmentInfo": .object([("commitmentAutoRenewStatus", .integer(1))]),
+    "renewalPrice": .integer(9_990), "currency": .string("USD"), "offerType": .integer(2),
+    "offerIdentifier": .string("o"), "offerDiscountType": .string("PAY_AS_YOU_GO"),
+    "offerPeriod": .string("P1M"), "renewalQuantity": .integer(5),
+    "eligibleWinBackOfferIds": .array([.string("back"), .integer(1)]),
+    "multiSeatInfo": .object([
+      ("renewalPriceTiers", .array([.object([("price", .integer(7)), ("quantity", .integer(5))])]))
+    ]),
   ]
 
   private func decode(_ members: Members) throws -> RenewalInfo {
@@ -28,6 +35,14 @@ import Testing
     (expected.priceIncreaseStatus, expected.commitmentAutoRenewStatus) = (0, 1)
     (expected.appAccountToken, expected.appTransactionId) = ("t", "70")
     expected.signedDate = 1_100
+    (expected.terms.renewalPrice, expected.terms.currency) = (9_990, "USD")
+    (expected.terms.offerType, expected.terms.offerIdentifier) = (2, "o")
+    (expected.terms.offerDiscountType, expected.terms.offerPeriod) = ("PAY_AS_YOU_GO", "P1M")
+    (expected.terms.renewalQuantity, expected.terms.eligibleWinBackOfferIds) = (5, ["back"])
+    var (seats, tier) = (SeatInfo(), SeatInfo.Tier())
+    (tier.price, tier.quantity) = (7, 5)
+    seats.renewalPriceTiers = [tier]
+    expected.terms.multiSeatInfo = seats
     #expect(try decode(Self.members) == expected)
   }
 

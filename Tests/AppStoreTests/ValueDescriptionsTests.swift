@@ -4,7 +4,7 @@ import Testing
 /// The descriptions of Apple's values.
 @Suite struct ValueDescriptionsTests {
   @Test func `a known value is followed by its description`() {
-    #expect(ValueDescriptions.offerType.text("5") == "5 (retention)")
+    #expect(ValueDescriptions.offerType.text("4") == "4 (win-back)")
     #expect(ValueDescriptions.ownership["ASSIGNED"] == "a seat that was assigned to the customer")
     #expect(
       ValueDescriptions.revocationType.list
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test func `an unknown value stays as Apple wrote it`() {
-    #expect(ValueDescriptions.offerType.text("9") == "9")
+    #expect(ValueDescriptions.offerType.text("5") == "5")
     #expect(ValueDescriptions.offerDiscountType["one_time"] == nil)
     #expect(ValueDescriptions.ownership.text("") == "")
   }

@@ -85,7 +85,28 @@ enum RandomHistory {
     if chance.once(in: 6) { transaction.billingPlanType = "MONTHLY" }
     if chance.once(in: 4) { transaction.webOrderLineItemId = chance.pick(["0", "7", "8"]) }
     if chance.once(in: 20) { transaction.type = "Lease" }
+    if chance.once(in: 3) { setSeats(&transaction, &chance) }
     return transaction
+  }
+
+  /// The second implementation of the rules knows no seats.
+  static func withoutSeats(_ events: [FoldEvent]) -> [FoldEvent] {
+    events.map { event in
+      var event = event
+      for index in event.transactions.indices {
+        event.transactions[index].multiSeatInfo = nil
+        event.transactions[index].additionalTransactionReason = nil
+      }
+      return event
+    }
+  }
+
+  private static func setSeats(_ transaction: inout Transaction, _ chance: inout SplitMix64) {
+    var seats = SeatInfo()
+    seats.revokedSeatQuantity = chance.pick([nil, 0, 1])
+    transaction.multiSeatInfo = seats
+    transaction.quantity = chance.pick([1, 2, 5])
+    transaction.additionalTransactionReason = chance.pick([nil, "SEAT_ADDITION"])
   }
 
   /// Sets ownership, offer type and revocation type: values of Apple, and unknown ones.

@@ -49,6 +49,8 @@ import Testing
       let status = plain.st
       // Told again later, a grace period without a date is that of a later end.
       if status == 4, plain.ri?.gracePeriodExpiresDate == nil { return nil }
+      // Told again, a purchase was not upgraded.
+      if plain.hasLostUpgrade { return nil }
       // After a refund, a status of 1 is of a purchase that was not told.
       let told = events.filter { $0.status == 1 }.map(\.signedDate).max() ?? .max
       let isRefundedSince = registers.contains { $0.transaction.revocationDate ?? .min > told }

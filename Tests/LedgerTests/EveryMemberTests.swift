@@ -61,7 +61,7 @@ import Testing
       guard case .object(let all) = payload else { return (name, payload) }
       let names = Set(all.map(\.0))
       #expect(Set(members).isSubset(of: names), "the fixture lacks a member that is read")
-      #expect(names.count > members.count + 5)
+      #expect(names.count > members.count + 3)
       return (name, payload.without(names.subtracting(members + ["environment"])))
     }
     let (whole, part) = (try TestLedger(), try TestLedger())

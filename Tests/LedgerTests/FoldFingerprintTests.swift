@@ -30,7 +30,7 @@ import Testing
     ("access", { $0.spans[0].givesAccess = false }), ("from", { $0.spans[0].from = 0 }),
     ("no purchase", { $0.spans[0].purchase = nil }), ("product", { $0.spans[0].productId = "q" }),
     ("expiry", { $0.spans[0].expiresAt = 3 }), ("no expiry", { $0.spans[0].expiresAt = nil }),
-    ("gap", { $0.spans[0].hasGap = true }),
+    ("gap", { $0.spans[0].hasGap = true }), ("seats", { $0.spans[0].seats = 2 }),
     ("another span", { $0.spans.append(Self.other) }),
     ("transaction", { $0.purchases[0].transactionId = "2" }),
     ("kind", { $0.purchases[0].productType = "Consumable" }),
@@ -44,7 +44,7 @@ import Testing
     ("price", { $0.purchases[0].price?.milliunits = 2 }),
     ("currency", { $0.purchases[0].price?.currency = nil }),
     ("commitment", { $0.purchases[0].commitment?.billingPeriodNumber = 2 }),
-    ("grace", { $0.gracePeriodExpiresAt = 1 }), ("revocation", { $0.revokedAt = 1 }),
+    ("grace", { $0.gracePeriodExpiresAt = 1 }), ("revocation", { $0.revokedAt = 9 }),
     ("auto-renew", { $0.autoRenew = false }), ("next product", { $0.renewalProductId = "q" }),
     ("price increase", { $0.priceIncrease = .pending }),
     ("next commitment", { $0.commitmentAutoRenew = true }), ("anomaly", { $0.hasAnomaly = true }),
@@ -88,7 +88,7 @@ import Testing
       ] + Entitlement.Status.allCases.map { "status \($0)" } + [
         "gap", "anomaly", "twins", "predecessor", "monthly", "grace without a date",
         "kind Consumable", "kind Non-Consumable", "kind Non-Renewing Subscription",
-        "kind Another Kind", "no kind", "access", "no access", "commitment",
+        "kind Another Kind", "no kind", "access", "no access", "commitment", "added seats",
       ]
     for name in wanted { #expect(found[name] ?? 0 >= 10, "\(name): \(found[name] ?? 0)") }
   }
@@ -111,6 +111,7 @@ import Testing
     for transaction in transactions {
       if transaction.billingPlanType == "MONTHLY" { facts.insert("monthly") }
       if transaction.commitment != nil { facts.insert("commitment") }
+      if transaction.additionalTransactionReason != nil { facts.insert("added seats") }
       guard transaction.expiresDate == nil else { continue }
       facts.insert(transaction.type.map { "kind \($0)" } ?? "no kind")
     }

@@ -98,13 +98,17 @@ import Testing
       ], "active basic 90", on: 61)
   }
 
-  @Test func `what a signed transaction says outweighs every receipt`() throws {
-    // The receipt is newer, and says that the period ends later.
+  @Test func `what Apple signed outweighs a receipt, but for an end in a newer one`() throws {
+    try expect(
+      [
+        .v2(.notification("SUBSCRIBED", on: 0)), .receipt([0..<45], on: 9),
+        .v2(.transaction(on: 10)),
+      ], "active basic 30", on: 21)
     try expect(
       [
         .v2(.notification("SUBSCRIBED", on: 0)), .receipt([0..<45], on: 20),
         .v2(.transaction(on: 10)),
-      ], "active basic 30", on: 21)
+      ], "active basic 45", on: 21)
   }
 
   @Test func `a receipt adds the periods that no notification told`() throws {

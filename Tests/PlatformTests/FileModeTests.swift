@@ -23,6 +23,17 @@ import Testing
     #expect(try DurableFile.isPrivate(path) == !isOpen)
   }
 
+  /// As Kubernetes gives secrets: root's, readable by the group of the pod.
+  @Test func `a secret of root may be read by its group, one of anybody else may not`() {
+    func isPrivate(_ bits: UInt32, _ owner: UInt32, _ user: UInt32) -> Bool {
+      FileMode.isPrivate(bits: bits, owner: owner, readBy: user)
+    }
+    #expect(isPrivate(0o440, 0, 10_001) && isPrivate(0o640, 0, 10_001))
+    for bits: UInt32 in [0o444, 0o604, 0o660, 0o650] { #expect(!isPrivate(bits, 0, 10_001)) }
+    #expect(!isPrivate(0o440, 10_001, 10_001) && !isPrivate(0o440, 10_002, 10_001))
+    #expect(!isPrivate(0o440, 0, 0) && isPrivate(0o400, 0, 0) && isPrivate(0o600, 7, 7))
+  }
+
   @Test func `a missing file has no mode and no kind`() throws {
     let scratch = try Scratch()
     #expect(try FileMode.of(scratch.path + "/none") == nil)

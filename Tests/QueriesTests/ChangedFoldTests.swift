@@ -57,7 +57,7 @@ import Testing
         Issue.record("the rows before are of another fold")
         return
       }
-      #expect(version == 3 && fingerprint == Fold.current.fingerprint)
+      #expect(version == Fold.current.version && fingerprint == Fold.current.fingerprint)
       #expect(try Rebuild.perform(.rollBack, own) == .done)
       #expect(try ChangedFold.spans(own) == before)
       try expectAnswers(forecast, before, own, changed)

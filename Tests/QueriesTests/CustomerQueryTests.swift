@@ -76,10 +76,12 @@ import Testing
     #expect(
       json["entitlements"] == """
         {"ads":{"active":true,"expires_at":null,"will_renew":false,"basis":"one_time",\
-        "product_id":"lifetime","original_transaction_id":"4000","next":null,"reason":null,"ended_at":null},\
+        "product_id":"lifetime","original_transaction_id":"4000","next":null,"reason":null,"ended_at":null,\
+        "trial":false,"offer_type":null},\
         "pro":{"active":true,"expires_at":1767693600000,"will_renew":true,"basis":"paid",\
         "product_id":"pro.y","original_transaction_id":"7000",\
-        "next":{"at":1767693600000,"active":false},"reason":null,"ended_at":null}}
+        "next":{"at":1767693600000,"active":false},"reason":null,"ended_at":null,\
+        "trial":false,"offer_type":null}}
         """)
     #expect(json["subscriptions"]?.contains("\"original_transaction_id\":\"1000\"") == true)
     #expect(json["purchases"]?.contains("\"original_transaction_id\":\"4000\"") == true)

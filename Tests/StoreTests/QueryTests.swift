@@ -316,7 +316,7 @@ import Testing
   @Test(
     arguments: [
       "ownership": ["PURCHASED", "FAMILY_SHARED", "ASSIGNED"],
-      "offer_type": ["1 (introductory)", "4 (win-back)", "5 (retention)"],
+      "offer_type": ["1 (introductory)", "4 (win-back)"],
       "offer_discount_type": ["FREE_TRIAL", "PAY_AS_YOU_GO", "PAY_UP_FRONT", "ONE_TIME"],
       "revoked_at_ms": ["refund", "family", "seat"],
     ]) func `a column names Apple's values`(_ name: String, _ values: [String]) throws
@@ -338,7 +338,9 @@ import Testing
     price_increase commitment_period commitment_periods commitment_ends_at_ms commitment_auto_renew
     succeeded_by event_count last_event_seq last_notification_uuid last_notification_type
     last_subtype last_signed_date_ms anomaly storefront billing_plan
-    revocation_percentage
+    revocation_percentage renewal_price_milliunits renewal_currency renewal_offer_type
+    renewal_offer_identifier renewal_offer_discount_type renewal_offer_period renewal_quantity
+    win_back_offers expiration_reason seats
     """
 
   private static let span = """
@@ -353,5 +355,6 @@ import Testing
     currency storefront billing_plan offer_type offer_identifier offer_discount_type offer_period
     is_upgraded replaced_by revoked_at_ms revocation_reason revocation_type revocation_percentage
     refunded_milliunits app_account_token app_transaction_id first_seq last_seq signed_date_ms
+    seats seat_price refunded_seats seats_refunded_at_ms consumption_request_reason
     """
 }

@@ -36,7 +36,7 @@ CREATE TABLE duration (
 -- answer_until_ms (null: for ever); they are derived from the spans and not in the checksum.
 -- renewed_product_id: of the period that the renewal information is about, if it is not the newest.
 -- lasting_*: what a configured duration applies to. anomaly: 1 if a transaction has values that no
--- purchase has. broken: why a fold failed (promise 9). state: the fold's registers, compressed.
+-- purchase has. From span_count to line_count: the next renewal. broken: why a fold failed (promise 9). state: the fold's registers, compressed.
 CREATE TABLE entitlement (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
@@ -63,6 +63,7 @@ CREATE TABLE entitlement (
   revoked_at_ms INTEGER,
   anomaly INTEGER NOT NULL,
   span_count INTEGER NOT NULL,
+  {terms}
   line_count INTEGER NOT NULL,
   last_seq INTEGER,
   state BLOB NOT NULL
@@ -84,6 +85,7 @@ CREATE TABLE entitlement_span (
   expires_at_ms INTEGER,
   gap INTEGER NOT NULL,
   is_turn INTEGER NOT NULL,
+  seats INTEGER,
   {purchase}
   PRIMARY KEY (entitlement_id, from_ms)
 ) STRICT, WITHOUT ROWID;
@@ -99,9 +101,10 @@ CREATE TABLE transaction_line (
   PRIMARY KEY (entitlement_id, transaction_id)
 ) STRICT, WITHOUT ROWID;
 
--- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId.
+-- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId, 4 an
+-- appAccountToken that the row was told with before.
 CREATE TABLE token (
-  kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 3),
+  kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 4),
   value TEXT NOT NULL,
   entitlement_id INTEGER NOT NULL,
   PRIMARY KEY (kind, value, entitlement_id)

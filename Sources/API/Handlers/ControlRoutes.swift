@@ -1,3 +1,4 @@
+import AppStore
 import Delivery
 import HTTPServer
 import Ledger
@@ -19,11 +20,12 @@ extension LedgerHandler {
       else { return Problem.response(.malformed("command")) }
       service.ledger.perform(order) { sender.send(.json($0.json)) }
     case .controlAdmit, .controlDrop:
-      guard let ids = Self.ids(request.body) else { return Problem.response(.malformed("ids")) }
+      let (origin, list) = Self.origin(request.body)
+      guard let ids = Self.ids(list) else { return Problem.response(.malformed("ids")) }
       let isAdmission = admitted.route.name == .controlAdmit
       let caller = Self.caller(request)
       if isAdmission {
-        admitQuarantined(ids, by: caller, through: sender)
+        admitQuarantined(ids, origin, by: caller, through: sender)
       } else {
         drop(ids, by: caller, through: sender)
       }
@@ -89,20 +91,37 @@ extension LedgerHandler {
   }
 
   /// The ids in a body, one a line; nil if there are too many or one is no number.
-  private static func ids(_ body: [UInt8]) -> [Int64]? {
+  private static func ids(_ body: ArraySlice<UInt8>) -> [Int64]? {
     let lines = body.split(separator: 0x0A)
     let ids = lines.compactMap { Int64(String(decoding: $0, as: UTF8.self)) }
     return ids.count == lines.count && ids.count <= QuarantineAdmission.batchLimit ? ids : nil
   }
 
+  /// The app that the owner says notifications are of, where the first line names its environment
+  /// and its bundle id; and the other lines.
+  private static func origin(
+    _ body: [UInt8]
+  ) -> (Receiver.EvidenceOrigin?, ids: ArraySlice<UInt8>) {
+    let line = body.prefix { $0 != 0x0A }
+    let words = line.split(separator: 0x20, maxSplits: 1).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+    guard words.count == 2 else { return (nil, body[...]) }
+    let environment = Environment(rawValue: words[0])
+    return (
+      Receiver.EvidenceOrigin(bundleId: words[1], environment: environment), body[line.endIndex...]
+    )
+  }
+
   /// Ingests quarantined notifications again, under the current configuration.
   private func admitQuarantined(
-    _ ids: [Int64], by caller: Log.Field, through sender: ResponseSender
+    _ ids: [Int64], _ origin: Receiver.EvidenceOrigin?, by caller: Log.Field,
+    through sender: ResponseSender
   ) {
     let (service, start) = (service, Clock.monotonicNanoseconds())
     do throws(LedgerError) {
       try QuarantineAdmission.admit(
-        ids, receiver: receiver, ledger: service.ledger, at: Clock.now(),
+        ids, from: origin, receiver: receiver, ledger: service.ledger, at: Clock.now(),
         onOutcome: { service.record($0, $1) }
       ) { outcomes in
         service.record(batch: outcomes, since: start)

@@ -142,8 +142,10 @@ extension LedgerHandler {
       if !submissions.isEmpty { service.ledger.submit(whole: submissions) }
       return nil
     } catch {
+      let isLate = error == .untrusted("chain_dates")
+      let finding = isLate ? BodyDiagnosis.lateReceipt(request.body) : nil
       return service.refused(
-        receipt: error, diagnosis(.receipt).finding(request.body), since: start)
+        receipt: error, finding ?? diagnosis(.receipt).finding(request.body), since: start)
     }
   }
 }

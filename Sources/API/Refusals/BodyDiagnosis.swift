@@ -40,6 +40,16 @@ struct BodyDiagnosis {
     ClaimedJWS(jws).flatMap { finding($0) }
   }
 
+  /// Why the certificates of a receipt were not valid when it was made; nil as of `finding(_:)`.
+  static func lateReceipt(_ body: [UInt8]) -> BodyFinding? {
+    guard body.count <= SubmittedReceipt.explainedBytes,
+      let root = try? JSONDocument(parsing: body, within: .unproven).root
+    else { return nil }
+    return root[Problem.Subject.receipt.member]?.string.flatMap {
+      ReceiptText.late(ArraySlice($0.utf8))
+    }
+  }
+
   // MARK: No JSON
 
   private static func unparsed(_ error: JSONError) -> BodyFinding {

@@ -12,6 +12,16 @@ enum ReceiptText {
     return decoded(bytes[...])
   }
 
+  /// A receipt that was made after one of its certificates had ended.
+  static func late(_ text: ArraySlice<UInt8>) -> BodyFinding? {
+    guard let der = Base64.decode(ByteSearch.packed(text)[...]),
+      let (ended, made) = ReceiptProof.lateness(of: der)
+    else { return nil }
+    return BodyFinding(
+      "a receipt whose certificate ended at \(Timestamp.text(ended)), and which was made later, "
+        + "at \(Timestamp.text(made))", "Take a new one: let the app refresh its receipt.")
+  }
+
   /// Whether a text is base64 that starts as a receipt does.
   static func isReceipt(_ text: ArraySlice<UInt8>) -> Bool {
     guard text.count > 64, let start = Base64.decode(text.prefix(64)) else { return false }

@@ -20,7 +20,9 @@ extension RefusalEntry {
       411, "length_required", .anywhere, "The request does not say how long it is.",
       "Send Content-Length."),
     RefusalEntry(
-      413, "too_large", .anywhere, "The body is too large.",
+      413, "too_large", .anywhere,
+      "The body is too large. A receipt has 2 MiB and 5,000 purchases at most: import a customer "
+        + "with more by one of his transaction ids.",
       "limits.bodyBytes of the configuration is the limit of notifications."),
     RefusalEntry(414, "target_too_long", .anywhere, "The request target is too long."),
     RefusalEntry(

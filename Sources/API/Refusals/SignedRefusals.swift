@@ -6,6 +6,9 @@ extension RefusalEntry {
   private static let asSent = "Pass it on byte by byte, as it came."
   private static let fromApple = "Only Apple can make another: take it from StoreKit again."
 
+  private static let byImport =
+    "Import the customer by one of his transaction ids: subledger import asks Apple for all."
+
   private static let form: [RefusalEntry] = [
     RefusalEntry(
       400, "json", .signed, "The body is not one JSON value in UTF-8 with distinct members.",
@@ -37,9 +40,10 @@ extension RefusalEntry {
     RefusalEntry(
       400, "receipt_der", .submissions, "The receipt is not PKCS#7 in DER, as the App Store signs.",
       "Send the bytes of the file at appStoreReceiptURL, all of them."),
-    RefusalEntry(400, "receipt_too_long", .submissions, "The receipt has more than 2 MiB."),
     RefusalEntry(
-      400, "receipt_records", .submissions, "The receipt has more than 5,000 purchases."),
+      400, "receipt_too_long", .submissions, "The receipt has more than 2 MiB.", byImport),
+    RefusalEntry(
+      400, "receipt_records", .submissions, "The receipt has more than 5,000 purchases.", byImport),
     RefusalEntry(
       400, "v1_password", .notifications,
       "The body has a member password below its top level, where it would be stored.", asSent),
@@ -69,7 +73,8 @@ extension RefusalEntry {
       RefusalEntry(
         401, "chain_dates", .signed,
         "Its certificates were not valid at the time when it says that it was signed.",
-        "Check this machine's clock: it counts where a JWS says no time."),
+        "Of a receipt, take a new one: let the app refresh it. Where a JWS says no time, this "
+          + "machine's clock counts: check that."),
       RefusalEntry(
         401, "receipt_signer", .submissions,
         "The signer of the receipt is not in its certificates.",
@@ -145,6 +150,11 @@ extension RefusalEntry {
       ("signed_date", "It does not say when it was signed."),
     ].map { RefusalEntry(422, $0, .signed, $1, newShape) }
     + [
+      RefusalEntry(
+        422, "no_app", .notifications,
+        "Its content has a name that is not known, and names no app with its environment.",
+        "If the app is yours: subledger quarantine admit --app ID --environment E.",
+        isOwnerFault: true),
       RefusalEntry(
         422, "other_app", .signed, "It is of an app that is not configured.",
         "If the app is yours, add it to apps.", isOwnerFault: true),

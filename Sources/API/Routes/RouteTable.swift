@@ -220,7 +220,7 @@ extension Route {
         notAllowed, unavailable,
       ]),
     Route(
-      .metrics, "GET", "/metrics", .token(.read),
+      .metrics, "GET", "/metrics", .token(.read, .metrics),
       "Returns counters and gauges in Prometheus text format.",
       [],
       [

@@ -245,11 +245,10 @@ extension Transaction {
     self.signedDate = signedDate
     quantity = record.quantity
     revocationDate = record.cancellationDate
+    if record.isTrial { offerDiscountType = "FREE_TRIAL" }
     if let promotion = record.promotionalOfferId {
       (offerType, offerIdentifier) = (2, promotion)
-    } else if record.isTrial {
-      (offerType, offerDiscountType) = (1, "FREE_TRIAL")
-    } else if record.isInIntroOffer == true {
+    } else if record.isTrial || record.isInIntroOffer {
       offerType = 1
     }
   }

@@ -6,6 +6,9 @@ public import StrictJSON
 /// stay as Apple wrote them: an unknown one is normal, never an error. Members that are not read
 /// here stay in the journaled body.
 public struct NotificationPayload: Sendable {
+  /// The app and environment that something was filed for.
+  public typealias Filed = (bundleId: String, environment: Environment)
+
   /// The one of four objects that a payload carries. Nested JWS are not proven yet.
   public enum Content: Sendable {
     /// The transaction that the event is about and the renewal information, each a nested JWS, and
@@ -14,6 +17,8 @@ public struct NotificationPayload: Sendable {
     case appData(appTransaction: ArraySlice<UInt8>?)
     case summary
     case externalPurchaseToken
+    /// One of a name that is not known, and the original transaction id that it names.
+    case other(originalTransactionId: String?)
   }
 
   public let notificationType: String
@@ -22,16 +27,20 @@ public struct NotificationPayload: Sendable {
   public let version: String?
   /// When Apple signed, in milliseconds since 1970; equal in every retry.
   public let signedDate: Int64
-  public let bundleId: String
+  /// Nil of unknown content that names its app by the appAppleId alone.
+  public let bundleId: String?
   public let appAppleId: Int64?
   public let environment: Environment
   public let content: Content
+  /// Why the customer asks for a refund.
+  public let consumptionRequestReason: String?
 
   /// Reads a proven payload.
   ///
+  /// - Parameter filed: what counts where content of an unknown name names no app.
   /// - Throws: `PayloadFault` if a required member is missing or of another kind, if there is not
   ///   exactly one content object, or for NUL in an identifier.
-  public init(_ root: JSONElement) throws(PayloadFault) {
+  public init(_ root: JSONElement, filed: Filed? = nil) throws(PayloadFault) {
     guard root.kind == .object else { throw PayloadFault("payload_object") }
     let members = Members(root)
     guard let type = try members.notificationType?.identifier() else {
@@ -46,9 +55,19 @@ public struct NotificationPayload: Sendable {
     notificationUUID = uuid
     guard let date = members.signedDate?.integer else { throw PayloadFault("signed_date") }
     signedDate = date
+    guard members.contents > 0 else {
+      let (object, app) = try Self.unknown(root, filed)
+      (bundleId, environment, consumptionRequestReason) = (app.bundleId, app.environment, nil)
+      appAppleId = object["appAppleId"]?.integer
+      let isNamed = filed == nil || Self.namesApp(object)
+      content = .other(
+        originalTransactionId: isNamed ? try object.identifier("originalTransactionId") : nil)
+      return
+    }
     guard let (name, object) = members.content, object.kind == .object, members.contents == 1 else {
       throw PayloadFault("payload_content")
     }
+    consumptionRequestReason = object["consumptionRequestReason"]?.filledText
     bundleId = try object.text("bundleId", required: "bundle_id")
     appAppleId = object["appAppleId"]?.integer
     environment = try Self.environment(name, object)
@@ -87,6 +106,32 @@ public struct NotificationPayload: Sendable {
         }
       }
     }
+  }
+
+  /// The content of a payload that has none of a known name; nil if it has no object at all.
+  public static func unknownContent(_ root: JSONElement) -> JSONElement? {
+    let objects = root.members.map(\.value).filter { $0.kind == .object }
+    return objects.first(where: namesApp) ?? objects.first
+  }
+
+  /// Whether content of an unknown name names its app, and the environment.
+  private static func namesApp(_ object: JSONElement) -> Bool {
+    (object["bundleId"]?.filledText != nil || object["appAppleId"]?.integer != nil)
+      && object["environment"]?.filledText != nil
+  }
+
+  private static func unknown(
+    _ root: JSONElement, _ filed: Filed?
+  ) throws(PayloadFault) -> (JSONElement, (bundleId: String?, environment: Environment)) {
+    guard let object = unknownContent(root) else { throw PayloadFault("payload_content") }
+    let named = (try object.identifier("bundleId"), try object.identifier("environment"))
+    if namesApp(object), let environment = named.1 {
+      return (object, (named.0, Environment(rawValue: environment)))
+    }
+    guard let filed, (named.0 ?? filed.bundleId) == filed.bundleId,
+      (named.1 ?? filed.environment.rawValue) == filed.environment.rawValue
+    else { throw PayloadFault("no_app") }
+    return (object, filed)
   }
 
   /// An externalPurchaseToken has no environment; in the sandbox its identifier has a prefix.

@@ -71,6 +71,20 @@ struct PayloadReader: PayloadVisitor {
     try found.visit(&reader)
     value = reader.missing.isEmpty ? found : nil
   }
+
+  mutating func objects<Object: Payload>(
+    _ name: String, _ value: inout [Object]
+  ) throws(PayloadFault) {
+    for element in element(name)?.elements ?? [] {
+      var (found, reader) = (Object(), Self(element))
+      try found.visit(&reader)
+      value.append(found)
+    }
+  }
+
+  mutating func texts(_ name: String, _ value: inout [String]) {
+    value = element(name)?.elements.compactMap(\.string) ?? []
+  }
 }
 
 /// Collects the names of the members, in the order in which they are visited.
@@ -96,6 +110,12 @@ struct PayloadNames: PayloadVisitor {
   mutating func object<Object: Payload>(_ name: String, _ value: inout Object?) {
     texts.append(name)
   }
+
+  mutating func objects<Object: Payload>(_ name: String, _ value: inout [Object]) {
+    texts.append(name)
+  }
+
+  mutating func texts(_ name: String, _ value: inout [String]) { texts.append(name) }
 }
 
 /// Collects the values of the members, to compare two payloads.
@@ -122,5 +142,15 @@ struct PayloadValues: PayloadVisitor {
     numbers.append(value == nil ? nil : 1)
     guard var object = value else { return }
     object.visit(&self)
+  }
+
+  mutating func objects<Object: Payload>(_ name: String, _ value: inout [Object]) {
+    numbers.append(Int64(value.count))
+    for var object in value { object.visit(&self) }
+  }
+
+  mutating func texts(_ name: String, _ value: inout [String]) {
+    numbers.append(Int64(value.count))
+    texts += value
   }
 }

@@ -17,6 +17,9 @@ public protocol PayloadVisitor {
   mutating func flag(_ member: PayloadMember, _ value: inout Bool?) throws(Failure)
   /// An object inside the payload; nil where it lacks a member that every one has.
   mutating func object<Object: Payload>(_ name: String, _ value: inout Object?) throws(Failure)
+  /// A list of objects, and one of texts: empty where it is absent or of another kind.
+  mutating func objects<Object: Payload>(_ name: String, _ value: inout [Object]) throws(Failure)
+  mutating func texts(_ name: String, _ value: inout [String]) throws(Failure)
 }
 
 /// A payload that is signed on its own.

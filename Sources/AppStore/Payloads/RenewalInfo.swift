@@ -5,6 +5,22 @@ public import StrictJSON
 /// Source: developer.apple.com/documentation/appstoreserverapi/jwsrenewalinfodecodedpayload. Dates
 /// are milliseconds since 1970.
 public struct RenewalInfo: Sendable, Equatable {
+  /// What the next renewal costs, and what may bring a customer back. It decides no status.
+  public struct Terms: Sendable, Equatable {
+    /// Milliunits of the currency; with seats, the average for one.
+    public var renewalPrice: Int64?
+    public var currency: String?
+    public var offerType: Int64?
+    public var offerIdentifier: String?
+    public var offerDiscountType: String?
+    public var offerPeriod: String?
+    public var renewalQuantity: Int64?
+    public var eligibleWinBackOfferIds: [String] = []
+    public var multiSeatInfo: SeatInfo?
+
+    public init() {}
+  }
+
   public var originalTransactionId: String?
   public var productId: String?
   public var autoRenewProductId: String?
@@ -21,6 +37,7 @@ public struct RenewalInfo: Sendable, Equatable {
   public var commitmentAutoRenewStatus: Int64?
   public var appAccountToken: String?
   public var appTransactionId: String?
+  public var terms = Terms()
   public var signedDate: Int64 = 0
 
   public init() {}
@@ -35,7 +52,15 @@ public struct RenewalInfo: Sendable, Equatable {
     try visit(&reader)
   }
 
-  static let memberNames = PayloadNames.of(Self.self)
+  /// The same, of what decides a status.
+  public var withoutTerms: RenewalInfo {
+    var info = self
+    info.terms = Terms()
+    return info
+  }
+
+  /// The members that are read.
+  package static let memberNames = PayloadNames.of(Self.self)
   private static let names = JSONNames(memberNames)
 }
 
@@ -57,5 +82,22 @@ extension RenewalInfo: SignedPayload {
     try visitor.text("appAccountToken", &appAccountToken, as: .filled)
     try visitor.text("appTransactionId", &appTransactionId)
     try visitor.flag("isInBillingRetryPeriod", &isInBillingRetryPeriod)
+    try terms.visit(&visitor)
+  }
+}
+
+extension RenewalInfo.Terms: Payload {
+  @inlinable public mutating func visit<Visitor: PayloadVisitor>(
+    _ visitor: inout Visitor
+  ) throws(Visitor.Failure) {
+    try visitor.number("renewalPrice", &renewalPrice)
+    try visitor.text("currency", &currency)
+    try visitor.number("offerType", &offerType)
+    try visitor.text("offerIdentifier", &offerIdentifier)
+    try visitor.text("offerDiscountType", &offerDiscountType)
+    try visitor.text("offerPeriod", &offerPeriod)
+    try visitor.number("renewalQuantity", &renewalQuantity)
+    try visitor.texts("eligibleWinBackOfferIds", &eligibleWinBackOfferIds)
+    try visitor.object("multiSeatInfo", &multiSeatInfo)
   }
 }

@@ -54,6 +54,10 @@ public struct Transaction: Sendable, Equatable {
   public var revocationPercentage: Int64?
   public var billingPlanType: String?
   public var commitment: Commitment?
+  /// SEAT_ADDITION, once seats were added to its period.
+  public var additionalTransactionReason: String?
+  /// Of a purchase of several seats. Its price is then the average for one.
+  public var multiSeatInfo: SeatInfo?
 
   public init() {}
 
@@ -69,7 +73,8 @@ public struct Transaction: Sendable, Equatable {
     guard reader.missing.allSatisfy({ $0 == "signedDate" }) else { return nil }
   }
 
-  static let memberNames = PayloadNames.of(Self.self)
+  /// The members that are read.
+  package static let memberNames = PayloadNames.of(Self.self)
   private static let names = JSONNames(memberNames)
 }
 
@@ -108,6 +113,8 @@ extension Transaction: SignedPayload {
     try visitor.text("revocationType", &revocationType)
     try visitor.number("revocationPercentage", &revocationPercentage)
     try visitor.object("commitmentInfo", &commitment)
+    try visitor.text("additionalTransactionReason", &additionalTransactionReason)
+    try visitor.object("multiSeatInfo", &multiSeatInfo)
   }
 }
 

@@ -60,7 +60,11 @@ public struct V1Notification: Sendable {
     var own = entries.filter { ByteSearch.areEqual($0.originalTransactionId, stream) }
     try Self.applyTopLevelCancellation(root, to: &own)
     let pending = Self.pending(root, stream, newest: own.max(by: Self.isOlder))
+    if pending != nil { for index in own.indices { own[index].type = ProductType.autoRenewable } }
     renewal = try Self.renewal(root, pending)
+    if type == "INTERACTIVE_RENEWAL" {
+      Self.setPurchase(of: renewal.productId ?? renewal.autoRenewProductId, in: &own)
+    }
     renewalChangeDate = try root.date("auto_renew_status_change_date")
     evidenceDate = Self.evidence(own, renewal, renewalChangeDate)
     for index in own.indices { own[index].signedDate = evidenceDate }
@@ -136,6 +140,16 @@ public struct V1Notification: Sendable {
     let newest = candidates.max { Self.isOlder(transactions[$0], transactions[$1]) }
     guard let newest, transactions[newest].revocationDate == nil else { return }
     transactions[newest].revocationDate = date
+  }
+
+  /// INTERACTIVE_RENEWAL tells a purchase: the newest of the product that renews. A renewal that
+  /// was charged ahead before it and replaced may begin later, and is of another product.
+  private static func setPurchase(of product: String?, in transactions: inout [Transaction]) {
+    let bought = transactions.indices.filter {
+      !transactions[$0].isUpgraded && transactions[$0].revocationDate == nil
+        && (product == nil || ByteSearch.areEqual(product, transactions[$0].productId))
+    }.max { isOlder(transactions[$0], transactions[$1]) }
+    if let bought { transactions[bought].transactionReason = "PURCHASE" }
   }
 
   // MARK: Renewal
@@ -276,7 +290,8 @@ extension Transaction {
   /// purchase_date.
   ///
   /// `revocationDate` is V1's cancellation date. V1 does not give the product type; an entry with
-  /// an expiry date is an auto-renewable subscription, because non-renewing ones have none in V1.
+  /// an expiry date or a subscription group is an auto-renewable subscription, because others have
+  /// neither in V1.
   ///
   /// - Throws: `PayloadFault` if a date cannot be read, or for NUL in an identifier.
   init?(v1 entry: JSONElement) throws(PayloadFault) {
@@ -295,7 +310,8 @@ extension Transaction {
     // Decides nothing, so that one that cannot be read is no fault.
     originalPurchaseDate = try? entry.date("original_purchase_date")
     expiresDate = try entry.date("expires_date")
-    type = expiresDate == nil ? nil : ProductType.autoRenewable
+    let isOneTime = expiresDate == nil && subscriptionGroupIdentifier == nil
+    type = isOneTime ? nil : ProductType.autoRenewable
     quantity = entry.number("quantity")
     revocationDate = try entry.date("cancellation_date")
     revocationReason = entry.number("cancellation_reason")
@@ -304,13 +320,13 @@ extension Transaction {
   }
 
   private mutating func readV1Offer(_ entry: JSONElement) throws(PayloadFault) {
+    let isTrial = entry.flag("is_trial_period") == 1
+    if isTrial { offerDiscountType = "FREE_TRIAL" }
     if let promotion = try entry.scalar("promotional_offer_id") {
       (offerType, offerIdentifier) = (2, promotion)
     } else if let code = try entry.scalar("offer_code_ref_name") {
       (offerType, offerIdentifier) = (3, code)
-    } else if entry.flag("is_trial_period") == 1 {
-      (offerType, offerDiscountType) = (1, "FREE_TRIAL")
-    } else if entry.flag("is_in_intro_offer_period") == 1 {
+    } else if isTrial || entry.flag("is_in_intro_offer_period") == 1 {
       offerType = 1
     }
   }

@@ -33,10 +33,12 @@ struct Customer {
   var renewal: Renewal?
   /// The newest purchase, which a refund is about.
   var newest: Purchase?
+  /// Of a subscription with seats.
+  var team: Team?
   private var members: [Customer] = []
   private var token: ExternalToken?
   private var nextId: Int64
-  private var lastSigned: Int64 = 0
+  private(set) var lastSigned: Int64 = 0
   /// Billing periods are counted from this date, so that the 31st is used again after February.
   private var anchor = CivilTime(milliseconds: 0)
   private var months: Int64 = 0
@@ -97,6 +99,14 @@ struct Customer {
     case .share: share(as: .familyShared)
     case .assign: share(as: .assigned)
     case .stopSharing: stopSharing()
+    case .buySeats(let product, let count, let mode):
+      team = Team(mode: mode, renewalSeats: count)
+      claimSeats(count)
+      subscribe(product, nil, "INITIAL_BUY")
+    case .addSeats(let count): addSeats(count)
+    case .dropSeats(let count): dropSeats(count)
+    case .refundSeats(let count): refundSeats(count)
+    case .unclaimSeats(let count): unclaimSeats(count)
     case .raisePrice(let percent, let needsConsent): raisePrice(percent, needsConsent)
     case .acceptPrice: acceptPrice()
     case .extend(let days): extend(days: days)
@@ -308,8 +318,9 @@ struct Customer {
   /// Revokes the newest purchase, and with it the subscription if it is the current period's.
   private mutating func revoke(_ revocation: Purchase.Revocation) {
     newest?.revocation = revocation
-    guard newest?.id == current?.id else { return }
-    current = newest
+    keepSeats()
+    guard isLastPurchase else { return }
+    if team == nil { current = newest }
     renewal?.isOn = false
     // Apple does not go on trying to charge for what it took back.
     renewal?.intent = nil
@@ -322,8 +333,9 @@ struct Customer {
   private mutating func reverseRefund() {
     guard newest?.revocation != nil else { return }
     newest?.revocation = nil
-    if newest?.id == current?.id {
-      current = newest
+    keepSeats()
+    if newest?.id == current?.id || team != nil {
+      if team == nil { current = newest }
       state = now < current?.expiresDate ?? now ? .active : .expired
     }
     announce("REFUND_REVERSED", about: newest)
@@ -411,7 +423,7 @@ struct Customer {
     case .renew, .cancel, .changeMind, .expire, .upgrade, .downgrade,
       .crossgrade, .keepProduct, .failToRenew, .outlastGrace, .recover, .extend, .stopSharing:
       followed = step
-    case .refund where newest?.id == current?.id: followed = .stopSharing
+    case .refund where isLastPurchase: followed = .stopSharing
     default: return
     }
     for index in members.indices where members[index].state != .revoked {
@@ -452,6 +464,7 @@ struct Customer {
       price: ownership == .purchased ? price(of: product, offer, level: priceLevel) : nil,
       reason: reason,
       offer: offer)
+    sellSeats()
     newest = current
   }
 
@@ -461,13 +474,13 @@ struct Customer {
   }
 
   /// A new id. Ids increase with gaps, like Apple's, as if other customers bought in between.
-  private mutating func makeId() -> String {
+  mutating func makeId() -> String {
     defer { nextId += generator.number(in: 1...4) }
     return String(nextId)
   }
 
   /// Adds a notification, signed 0.3 to 2.5 seconds after the event and after all earlier ones.
-  private mutating func announce(
+  mutating func announce(
     _ type: String, _ subtype: String? = nil, about purchase: Purchase? = nil
   ) {
     if type != "TEST" && purchase == nil { return }
@@ -479,7 +492,7 @@ struct Customer {
   }
 
   /// Adds a notification without a transaction, so that no row may follow from it.
-  private mutating func announce(
+  mutating func announce(
     _ type: String, _ subtype: String? = nil, content: (String, JSONValue)
   ) {
     lastSigned = max(now, lastSigned) + 60_000

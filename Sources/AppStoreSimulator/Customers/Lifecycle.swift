@@ -95,6 +95,19 @@ public struct Lifecycle: Sendable {
         .wait(days: 3), .cancel, .expire, .wait(days: 40), .resubscribe(.proMonthly, .comeBack),
       ]),
     Lifecycle(
+      name: "team", summary: "five seats of a team, two added and refunded, a member withdrawn",
+      steps: [
+        .buySeats(.proMonthly, 5, .apple), .assign, .wait(days: 5), .addSeats(2), .wait(days: 3),
+        .refund(percent: 100), .renew, .wait(days: 2), .dropSeats(1), .renew,
+      ]),
+    Lifecycle(
+      name: "team-claims",
+      summary: "seats that the developer gives out, some refunded and unclaimed",
+      steps: [
+        .buySeats(.proMonthly, 4, .developer), .wait(days: 9), .addSeats(3), .wait(days: 4),
+        .refundSeats(1), .unclaimSeats(1), .renew,
+      ]),
+    Lifecycle(
       name: "retention", summary: "an offer to stay, for the next month",
       steps: [.buy(.proMonthly), .renew, .wait(days: 10), .redeem(.stay), .renew]),
     Lifecycle(

@@ -106,7 +106,22 @@ extension Customer {
       members.add("currency", storefront.currency)
     }
     members.add("appTransactionId", appTransactionId)
+    addSeats(of: purchase, to: &members)
     return .object(members.list)
+  }
+
+  /// The purchaser's transactions say how many seats were refunded.
+  private func addSeats(of purchase: Purchase, to members: inout Members) {
+    guard let team, let seats = purchase.seats else { return }
+    let period = team.purchases.map(\.id)
+    if period.count > 1, period.contains(purchase.id) {
+      members.add("additionalTransactionReason", "SEAT_ADDITION")
+    }
+    var info = Members()
+    info.add("invitationManagement", team.mode.rawValue)
+    info.list.append(("priceTiers", seats.json))
+    if seats.refunded > 0 { info.add("revokedSeatQuantity", seats.refunded) }
+    members.list.append(("multiSeatInfo", .object(info.list)))
   }
 
   /// JWSRenewalInfoDecodedPayload. It has no bundle id; offer and price are those of the next
@@ -131,8 +146,15 @@ extension Customer {
     members.add("recentSubscriptionStartDate", renewal.start)
     members.add("renewalDate", renewal.date)
     if renewal.isOn && ownership == .purchased {
-      members.add("renewalPrice", price(of: renewal.product, renewal.offer, level: nextPriceLevel))
+      let price = price(of: renewal.product, renewal.offer, level: nextPriceLevel)
+      let seats = team.map { Purchase.Seats($0.renewalSeats, price: price) }
+      members.add("renewalPrice", seats.map { $0.total / (team?.renewalSeats ?? 1) } ?? price)
       members.add("currency", storefront.currency)
+      members.add("renewalQuantity", team?.renewalSeats)
+      if let seats {
+        members.list.append(
+          ("multiSeatInfo", .object([("renewalPriceTiers", seats.json)])))
+      }
     }
     if !renewal.winBackOffers.isEmpty {
       let offers = renewal.winBackOffers.map(JSONValue.string)

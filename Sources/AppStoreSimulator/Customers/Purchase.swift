@@ -39,6 +39,8 @@ struct Purchase: Equatable {
   var reason: Reason
   var offer: Offer?
   var revocation: Revocation?
+  /// Of a team; the price is then the average for one.
+  var seats: Seats?
 }
 
 /// What Apple will do at the end of the period. Dates are milliseconds since 1970.

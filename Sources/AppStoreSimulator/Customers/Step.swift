@@ -51,6 +51,17 @@ enum Step: Sendable, Equatable {
   /// The member loses the subscription or the seat: REVOKE.
   case stopSharing
 
+  /// First purchase of some seats for a team: SUBSCRIBED / INITIAL_BUY.
+  case buySeats(Product, Int64, Team.Mode)
+  /// Seats added in the period: DID_CHANGE_RENEWAL_PREF / INCREASE_QUANTITY.
+  case addSeats(Int64)
+  /// Fewer seats from the next renewal: DID_CHANGE_RENEWAL_PREF / DECREASE_QUANTITY.
+  case dropSeats(Int64)
+  /// Some seats of the newest purchase are refunded: REFUND / SEATS.
+  case refundSeats(Int64)
+  /// The developer is to withdraw some seats from members: UNCLAIM_SEATS.
+  case unclaimSeats(Int64)
+
   /// PRICE_INCREASE / PENDING if consent is needed, else ACCEPTED.
   case raisePrice(percent: Int64, needsConsent: Bool)
   /// The customer consents: PRICE_INCREASE / ACCEPTED.

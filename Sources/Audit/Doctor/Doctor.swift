@@ -35,6 +35,7 @@ public final class Doctor {
     Examination("journal", isOfFolder: true, Doctor.examineFiling),
     Examination("evidence", isOfFolder: true, Doctor.examineHeld),
     Examination("journal", isOfFolder: true, Doctor.examineWAL),
+    Examination("members", Doctor.examineMembers),
     Examination("rows", isOfFolder: true, Doctor.examineProjection),
     Examination("entitlements", Doctor.examineEntitlements),
     Examination("rows", isOfFolder: true, Doctor.examineRows),

@@ -64,6 +64,10 @@ extension Doctor {
     let list = "subledger quarantine list"
     let mendable = parts.filter { Self.mistakes[$0.reason] != nil && $0.bundleId != nil }
     let own = mendable.first { configuration.apps[$0.bundleId ?? ""] != nil }
+    if parts.contains(where: { $0.reason == "no_app" }) {
+      return list + "; content of a name that this version does not know names no app: if it is "
+        + "yours, subledger quarantine admit --app ID --environment E"
+    }
     guard let part = own ?? mendable.first, let id = part.bundleId,
       let mistake = Self.mistakes[part.reason]
     else { return list + "; correct the configuration and admit them, or drop them" }

@@ -24,7 +24,8 @@ enum AmountCheck {
     for register in state.transactions.values {
       let transaction = register.transaction
       let item = transaction.webOrderLineItemId.flatMap { $0 == "" || $0 == "0" ? nil : $0 }
-      let name = ExactText(item.map { "item \($0)" } ?? transaction.transactionId)
+      let seats = transaction.multiSeatInfo == nil ? "" : " \(transaction.purchaseDate)"
+      let name = ExactText(item.map { "item \($0)\(seats)" } ?? transaction.transactionId)
       if let known = newest[name], !isOlder(known, register) { continue }
       newest[name] = register
     }
@@ -55,8 +56,13 @@ enum AmountCheck {
   /// Whether what was refunded is the revoked share of the price, or nothing.
   private static func isRefundRight(_ line: TransactionLine) -> Bool {
     let refunded = line.integer("refunded_milliunits")
-    guard line.integer("revoked_at_ms") != nil else { return refunded == 0 }
+    let seats = line.integer("refunded_seats") ?? 0
+    guard line.integer("revoked_at_ms") != nil || seats > 0 else { return refunded == 0 }
     guard let price = line.integer("price_milliunits") else { return refunded ?? 0 == 0 }
+    guard line.integer("revoked_at_ms") != nil else {
+      let all = max(0, price), none = min(0, price)
+      return refunded.map { (none...all).contains($0) } ?? true
+    }
     let share = min(max(line.integer("revocation_percentage") ?? 100_000, 0), 100_000)
     let part = (Double(price) * Double(share) / 100_000).rounded()
     return refunded == 0 || refunded.map { abs(Double($0) - part) <= 1 + abs(part) / 1e12 } ?? false

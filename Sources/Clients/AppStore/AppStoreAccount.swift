@@ -20,6 +20,7 @@ public final class AppStoreAccount: Sendable {
   public let bundleId: String
   public let environment: Environment
   let service: ServiceURL
+  let proxy: ServiceURL?
   let tokens: TokenSource
   let budget: RequestBudget
 
@@ -27,13 +28,15 @@ public final class AppStoreAccount: Sendable {
   ///   - service: the address of the API for this environment.
   ///   - limitShare: the share of Apple's limits that is used, above 0 and at most 1: the owner's
   ///     other programs need the rest.
+  ///   - proxy: a proxy for all requests; nil for none.
   public init(
     bundleId: String, environment: Environment, service: ServiceURL, key: AppStoreKey,
-    limitShare: Double
+    limitShare: Double, proxy: ServiceURL? = nil
   ) {
     self.bundleId = bundleId
     self.environment = environment
     self.service = service
+    self.proxy = proxy
     tokens = TokenSource(key, bundleId: bundleId)
     budget = RequestBudget(environment, share: limitShare)
   }

@@ -27,6 +27,8 @@ public final class AppStoreClient {
     self.policy = policy
     self.clock = clock
     self.cancellation = cancellation
+    var settings = settings
+    settings.proxy = account.proxy
     http = try HTTPClient(settings)
     userAgent = "subledger/\(version)"
   }

@@ -38,15 +38,18 @@ public final class VerifyReceipt {
   private let http: HTTPClient
   private let userAgent: String
 
-  /// - Parameter version: of this program, for the header field User-Agent.
+  /// - Parameters:
+  ///   - version: of this program, for the header field User-Agent.
+  ///   - proxy: a proxy for all requests; nil for none.
   /// - Throws: `ClientError.failed` when curl cannot be initialised.
   public init(
-    _ addresses: Addresses, version: String, cancellation: Cancellation,
+    _ addresses: Addresses, version: String, proxy: ServiceURL? = nil, cancellation: Cancellation,
     clock: ClientClock = .system
   ) throws(ClientError) {
     (self.addresses, self.clock, self.cancellation) = (addresses, clock, cancellation)
     var settings = ClientSettings()
     settings.bodyBytes = Self.longestAnswer
+    settings.proxy = proxy
     http = try HTTPClient(settings)
     userAgent = "subledger/\(version)"
   }

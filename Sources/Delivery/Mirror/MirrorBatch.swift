@@ -25,13 +25,13 @@ struct MirrorBatch {
 
   private let rowFields: [RowField]
   private let spanFields: [RowField]
-  private let hasLines: Bool
+  private let lineFields: [TransactionField]
 
   /// - Parameter layout: that of the tables.
   init(layout: Int64) {
     rowFields = MirrorSchema.fields(.row, layout)
     spanFields = MirrorSchema.fields(.span, layout)
-    hasLines = layout >= MirrorSchema.transactions
+    lineFields = layout < MirrorSchema.transactions ? [] : MirrorSchema.lineFields(layout)
   }
 
   // MARK: Columns
@@ -41,7 +41,7 @@ struct MirrorBatch {
     (["from_ms"] + spanFields.map(\.column)).joined(separator: ", ")
   }
 
-  static let lineColumns = TransactionField.all.map(\.column).joined(separator: ", ")
+  var lineColumns: String { lineFields.map(\.column).joined(separator: ", ") }
   static let accountColumns = "account, environment, bundle_id, original_transaction_id"
   static let eventColumns = """
     seq, notification_uuid, source, environment, bundle_id, notification_type, subtype,
@@ -62,7 +62,7 @@ struct MirrorBatch {
       if index == 0 { entitlements.append(Self.values(rowFields, shown)) }
       spans.append([.integer(answer.asOf)] + Self.values(spanFields, shown))
     }
-    if hasLines { lines += mirrored.lines.map { Self.values(TransactionField.all, $0) } }
+    if !lineFields.isEmpty { lines += mirrored.lines.map { Self.values(lineFields, $0) } }
     for account in mirrored.accounts {
       accounts.append([
         PostgresText.value(account), .text(mirrored.key.environment.rawValue),

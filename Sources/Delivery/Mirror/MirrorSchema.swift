@@ -23,7 +23,7 @@ public enum MirrorSchema {
       ("{query now()}", query(at: "now()")), ("{query moment}", query(at: "moment")),
       ("{row_columns}", definitions(.row)), ("{span_columns}", definitions(.span)),
       ("{later_columns}", later),
-      ("{line_columns}", definitions(TransactionField.all)), ("{line_view}", lineView),
+      ("{line_columns}", definitions(lineFields(1))), ("{line_view}", lineView),
       ("{line_comments}", lineComments),
       ("{all_columns}", RowField.all.map(column).joined(separator: ",\n  ")),
       ("{schema}", quoted(schema)), ("{layout}", "\(layout)"),
@@ -36,6 +36,11 @@ public enum MirrorSchema {
         TO \(quoted(role));
 
       """
+  }
+
+  /// The fields in a table of purchases of a layout, in the order of its columns.
+  static func lineFields(_ layout: Int64) -> [TransactionField] {
+    TransactionField.all.filter { $0.mirrorLayout <= layout }
   }
 
   /// The fields in a table of a mirror, in the order of its columns.
@@ -55,16 +60,20 @@ public enum MirrorSchema {
 
   /// Adds the columns of later layouts.
   private static var later: String {
-    RowField.all.filter { $0.mirrorLayout > 1 }.map { field in
-      let table = field.place == .span ? "entitlement_span" : "entitlement"
-      return "ALTER TABLE {schema}.\(table) ADD COLUMN IF NOT EXISTS \(column(field));\n"
+    let rows = RowField.all.filter { $0.mirrorLayout > 1 }.map { field in
+      (field.place == .span ? "entitlement_span" : "entitlement", column(field))
+    }
+    let lines = TransactionField.all.filter { $0.mirrorLayout > 1 }
+      .map { ("transaction_line", column($0)) }
+    return (rows + lines).map { table, column in
+      "ALTER TABLE {schema}.\(table) ADD COLUMN IF NOT EXISTS \(column);\n"
     }.joined()
   }
 
   /// All rows at a time, an SQL expression.
   private static func query(at moment: String) -> String {
     """
-      SELECT \(RowField.all.map(selected).joined(separator: ", "))
+      SELECT \(RowField.all.map { selected($0, moment) }.joined(separator: ", "))
       FROM {schema}.mirror m
         JOIN {schema}.entitlement e ON e.generation = m.generation
         CROSS JOIN LATERAL (
@@ -113,7 +122,12 @@ public enum MirrorSchema {
     return "\(field.column) \(type)"
   }
 
-  private static func selected(_ field: RowField) -> String {
+  private static func selected(_ field: RowField, _ moment: String) -> String {
+    if field.column == "revoked_at_ms" {
+      return "CASE WHEN s.status = 'revoked' OR s.gap OR e.revoked_at_ms > "
+        + "floor(extract(epoch FROM \(moment)) * 1000)::bigint THEN e.revoked_at_ms END "
+        + "AS revoked_at_ms"
+    }
     if field.column == "commitment_auto_renew" {
       return "CASE WHEN s.commitment_period IS NOT NULL THEN e.commitment_auto_renew END "
         + "AS commitment_auto_renew"

@@ -103,7 +103,7 @@ struct MirrorTables {
     let parts = [
       ("entitlement", batch.entitlementColumns, batch.entitlements),
       ("entitlement_span", batch.spanColumns, batch.spans),
-      ("transaction_line", MirrorBatch.lineColumns, batch.lines),
+      ("transaction_line", batch.lineColumns, batch.lines),
       ("account", MirrorBatch.accountColumns, batch.accounts),
       ("event", MirrorBatch.eventColumns, batch.events),
     ]

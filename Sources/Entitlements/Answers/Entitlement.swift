@@ -36,6 +36,9 @@ public struct Entitlement: Sendable, Equatable {
   public let priceIncrease: EntitlementRow.PriceIncrease?
   /// Whether a commitment to monthly payments is renewed at its end.
   public let commitmentAutoRenew: Bool?
+  public let renewalTerms: RenewalTerms
+  /// Those of the period that covers the time, or of the last one; nil if it has none.
+  public let seats: Int64?
 
   /// A transaction of the customer has a date, a price or a quantity that no purchase has.
   public internal(set) var hasAnomaly: Bool

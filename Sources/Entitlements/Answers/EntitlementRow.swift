@@ -23,10 +23,12 @@ public struct EntitlementRow: Sendable, Equatable {
     public var expiresAt: Int64?
     /// At least one paid period was never delivered.
     public var hasGap: Bool
+    /// The seats that are paid for and not refunded; nil of a purchase without seats.
+    public var seats: Int64?
 
     public init(
       from: Int64, status: Entitlement.Status, givesAccess: Bool, purchase: Int?,
-      productId: String?, expiresAt: Int64?, hasGap: Bool
+      productId: String?, expiresAt: Int64?, hasGap: Bool, seats: Int64? = nil
     ) {
       self.from = from
       self.status = status
@@ -35,6 +37,7 @@ public struct EntitlementRow: Sendable, Equatable {
       self.productId = productId
       self.expiresAt = expiresAt
       self.hasGap = hasGap
+      self.seats = seats
     }
   }
 
@@ -68,7 +71,9 @@ public struct EntitlementRow: Sendable, Equatable {
   public var gracePeriodExpiresAt: Int64?
   public var priceIncrease: PriceIncrease?
   public var commitmentAutoRenew: Bool?
-  /// From when the newest transaction is revoked, milliseconds since 1970.
+  public var renewalTerms = RenewalTerms()
+  /// From when the newest transaction is revoked, or before that begins, the one before it;
+  /// milliseconds since 1970.
   public var revokedAt: Int64?
   public var lasting: Lasting?
   /// A transaction has a date, a price or a quantity that no purchase has. It gives no access by
@@ -107,6 +112,7 @@ public struct EntitlementRow: Sendable, Equatable {
     gracePeriodExpiresAt = renewal?.gracePeriodExpiresDate
     priceIncrease = renewal?.priceIncreaseStatus.flatMap(PriceIncrease.init)
     commitmentAutoRenew = renewal?.commitmentAutoRenewStatus.map { $0 == 1 }
+    renewalTerms = renewal.map(RenewalTerms.init) ?? RenewalTerms()
     revokedAt = periods.revokedAt
     hasAnomaly = periods.registers.contains { $0.held.isAnomalous }
     lasting = periods.headTransaction.flatMap { Lasting($0) }
@@ -144,9 +150,10 @@ public struct EntitlementRow: Sendable, Equatable {
       asOf: time, status: status, givesAccess: span.givesAccess && status == span.status,
       purchase: span.purchase.map { purchases[$0] }, productId: span.productId,
       expiresAt: end ?? span.expiresAt, gracePeriodExpiresAt: gracePeriodExpiresAt,
-      revokedAt: revokedAt, autoRenew: autoRenew, pendingProductId: pendingProductId(in: span),
+      revokedAt: revokedAt(in: span, at: time), autoRenew: autoRenew,
+      pendingProductId: pendingProductId(in: span),
       hasGap: span.hasGap, priceIncrease: priceIncrease, commitmentAutoRenew: commitmentAutoRenew,
-      hasAnomaly: hasAnomaly)
+      renewalTerms: renewalTerms, seats: span.seats, hasAnomaly: hasAnomaly)
   }
 
   /// The answer at every time: each from its `asOf`, of which the first is `Int64.min`, until the
@@ -219,6 +226,11 @@ public struct EntitlementRow: Sendable, Equatable {
     span.status == .active && end.map { $0 <= time } ?? false ? .expired : span.status
   }
 
+  /// A period that was refunded says nothing of the next one, once that has begun.
+  private func revokedAt(in span: Span, at time: Int64) -> Int64? {
+    revokedAt.flatMap { span.status == .revoked || span.hasGap || time < $0 ? $0 : nil }
+  }
+
   /// The row with the spans that answer at a time or later, milliseconds since 1970.
   package func since(_ time: Int64) -> EntitlementRow {
     guard let first = spanIndex(at: time), first > 0 else { return self }
@@ -272,6 +284,7 @@ extension RenewalInForce {
   /// What `EntitlementRow.renewedProductId` says: if it is about a period before the newest, what
   /// was pending then has come; if about a later one, that one's product is renewed.
   fileprivate func renewedProductId(_ periods: Periods) -> String? {
+    if undeliveredSince != nil { return info?.productId }
     guard let periodEnd, let expires = periods.headPeriod?.expires else { return nil }
     if periodEnd < expires { return info?.autoRenewProductId }
     return periodEnd > expires ? info?.productId : nil
@@ -281,7 +294,8 @@ extension RenewalInForce {
 extension EntitlementRow.Span {
   func isSameAnswer(as other: Self) -> Bool {
     status == other.status && givesAccess == other.givesAccess && purchase == other.purchase
-      && expiresAt == other.expiresAt && hasGap == other.hasGap && hasSameProduct(as: other)
+      && expiresAt == other.expiresAt && hasGap == other.hasGap && seats == other.seats
+      && hasSameProduct(as: other)
   }
 
   /// Compares bytes: `String` calls two encodings of one accented letter equal.

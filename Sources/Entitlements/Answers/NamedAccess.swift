@@ -69,6 +69,11 @@ public struct NamedAnswer: Sendable, Equatable {
     /// Nil for what was granted.
     public let key: StreamKey?
     fileprivate let isReplaced: Bool
+    /// The offer of the period that runs, while it is paid for.
+    public fileprivate(set) var offer: Purchase.Offer?
+
+    /// Whether the customer pays nothing yet.
+    public var isTrial: Bool { offer?.discountType == "FREE_TRIAL" }
   }
 
   /// Why there is no access.
@@ -262,9 +267,14 @@ private struct AccessSource {
       return nil
     }
     let isReplaced = hasSuccessor(at: time)
-    return NamedAnswer.Access(
+    var access = NamedAnswer.Access(
       basis: basis, expiresAt: end, willRenew: willRenew(in: span) && !isReplaced,
       productId: span.productId, key: stream.key, isReplaced: isReplaced)
+    // A paid time without its transaction is not the one before it.
+    if basis == .paid, !span.hasGap {
+      access.offer = span.purchase.flatMap { row.purchases[$0].offer }
+    }
+    return access
   }
 
   /// How the access that the stream gave has ended; nil if its product never gave the entitlement.

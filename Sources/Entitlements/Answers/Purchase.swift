@@ -64,13 +64,9 @@ public struct Purchase: Sendable, Equatable {
       transactionId: held.transaction.transactionId, productType: held.transaction.type,
       ownership: register.ownership, subscriptionGroupId: register.subscriptionGroup,
       startsAt: held.transaction.purchaseDate)
-    appAccountToken = held.transaction.appAccountToken
+    appAccountToken = register.accountToken
     appTransactionId = held.transaction.appTransactionId
-    offer = held.transaction.offerType.map {
-      Offer(
-        type: $0, identifier: held.transaction.offerIdentifier,
-        discountType: held.transaction.offerDiscountType, period: held.transaction.offerPeriod)
-    }
+    offer = register.offer
     price = register.price
     commitment = held.transaction.commitment
     storefront = held.transaction.storefront
@@ -79,11 +75,12 @@ public struct Purchase: Sendable, Equatable {
   }
 }
 
-/// Receives each value of a purchase by the name of its column, and by reference: writes it
-/// somewhere, or fills it.
+/// Receives each value of a purchase, or of its renewal, by the name of its column, and by
+/// reference: writes it somewhere, or fills it.
 public protocol PurchaseVisitor {
   mutating func text(_ column: String, _ value: inout String?)
   mutating func integer(_ column: String, _ value: inout Int64?)
+  mutating func texts(_ column: String, _ value: inout [String])
 }
 
 extension Purchase {
@@ -98,28 +95,17 @@ extension Purchase {
     visitor.text("app_account_token", &appAccountToken)
     visitor.text("app_transaction_id", &appTransactionId)
     visitor.text("subscription_group_id", &subscriptionGroupId)
-    visitOffer(&visitor)
-    var (milliunits, currency) = (price?.milliunits, price?.currency)
-    visitor.integer("price_milliunits", &milliunits)
-    visitor.text("currency", &currency)
-    price = milliunits.map { Price(milliunits: $0, currency: currency) }
+    Offer.visit(&offer, Self.offerColumns, &visitor)
+    Price.visit(&price, "price_milliunits", "currency", &visitor)
     visitCommitment(&visitor)
     visitor.text("storefront", &storefront)
     visitor.text("billing_plan", &billingPlan)
     visitor.integer("revocation_percentage", &revocationPercentage)
   }
 
-  private mutating func visitOffer(_ visitor: inout some PurchaseVisitor) {
-    var (type, identifier) = (offer?.type, offer?.identifier)
-    var (discountType, period) = (offer?.discountType, offer?.period)
-    visitor.integer("offer_type", &type)
-    visitor.text("offer_identifier", &identifier)
-    visitor.text("offer_discount_type", &discountType)
-    visitor.text("offer_period", &period)
-    offer = type.map {
-      Offer(type: $0, identifier: identifier, discountType: discountType, period: period)
-    }
-  }
+  private static let offerColumns = [
+    "offer_type", "offer_identifier", "offer_discount_type", "offer_period",
+  ]
 
   private mutating func visitCommitment(_ visitor: inout some PurchaseVisitor) {
     var (period, periods) = (commitment?.billingPeriodNumber, commitment?.totalBillingPeriods)
@@ -134,10 +120,48 @@ extension Purchase {
   }
 }
 
-extension Purchase.Price {
-  /// Nil if the transaction does not say what was paid.
+extension Purchase.Offer {
+  /// Nil if the transaction names none.
   init?(_ transaction: Transaction) {
-    guard let milliunits = transaction.price else { return nil }
-    self.init(milliunits: milliunits, currency: transaction.currency)
+    guard let type = transaction.offerType else { return nil }
+    self.init(
+      type: type, identifier: transaction.offerIdentifier,
+      discountType: transaction.offerDiscountType, period: transaction.offerPeriod)
+  }
+
+  /// - Parameter columns: of the members, in their order.
+  static func visit(
+    _ offer: inout Self?, _ columns: [String], _ visitor: inout some PurchaseVisitor
+  ) {
+    var (type, identifier) = (offer?.type, offer?.identifier)
+    var (discountType, period) = (offer?.discountType, offer?.period)
+    visitor.integer(columns[0], &type)
+    visitor.text(columns[1], &identifier)
+    visitor.text(columns[2], &discountType)
+    visitor.text(columns[3], &period)
+    offer = type.map {
+      Self(type: $0, identifier: identifier, discountType: discountType, period: period)
+    }
+  }
+}
+
+extension Purchase.Price {
+  /// Of all seats together. Nil if the transaction does not say what was paid.
+  init?(_ transaction: Transaction) {
+    var total = transaction.price
+    if let seats = transaction.multiSeatInfo {
+      total = SeatInfo.total(seats.priceTiers, orAverage: total, of: transaction.quantity)
+    }
+    guard let total else { return nil }
+    self.init(milliunits: total, currency: transaction.currency)
+  }
+
+  static func visit(
+    _ price: inout Self?, _ amount: String, _ name: String, _ visitor: inout some PurchaseVisitor
+  ) {
+    var (milliunits, currency) = (price?.milliunits, price?.currency)
+    visitor.integer(amount, &milliunits)
+    visitor.text(name, &currency)
+    price = milliunits.map { Self(milliunits: $0, currency: currency) }
   }
 }

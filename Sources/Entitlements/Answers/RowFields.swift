@@ -35,7 +35,7 @@ extension RowField {
 private enum RowFields {
   static let all =
     key + purchase + dates + renewal + ids + money + commitment + events
-    + later
+    + later + terms
 
   private static let key = KeyFields.all.map { field in RowField(field) { field.value($0.key) } }
 
@@ -193,6 +193,56 @@ private enum RowFields {
       "The share of the price that a refund gave back, in thousandths of a percent: 40000 is 40 %; "
         + "null if Apple does not say it."
     ) { .of($0.entitlement.purchase?.revocationPercentage) },
+  ]
+
+  private static func term(
+    _ name: String, _ kind: RowField.Kind, column: String? = nil, _ meaning: String,
+    _ value: @escaping @Sendable (RenewalTerms) -> FieldValue
+  ) -> RowField {
+    RowField(name, kind, of: .row, column: column, mirrorLayout: 6, meaning) {
+      value($0.entitlement.renewalTerms)
+    }
+  }
+
+  private static let terms = [
+    term(
+      "renewal_price.milliunits", .integer,
+      "The price of the next renewal as Apple states it, in thousandths of the currency's unit; "
+        + "null if Apple does not say it."
+    ) { .of($0.price?.milliunits) },
+    term(
+      "renewal_price.currency", .text, column: "renewal_currency",
+      "The currency code of ISO 4217 of that price."
+    ) { .of($0.price?.currency) },
+    term(
+      "renewal_offer.type", .integer,
+      "The offer of the next renewal. Apple's offerType: \(ValueDescriptions.offerType.list)."
+    ) { .of($0.offer?.type) },
+    term("renewal_offer.identifier", .text, "Apple's identifier of that offer.") {
+      .of($0.offer?.identifier)
+    },
+    term(
+      "renewal_offer.discount_type", .text,
+      "Apple's offerDiscountType: \(ValueDescriptions.offerDiscountType.list)."
+    ) { .of($0.offer?.discountType) },
+    term("renewal_offer.period", .text, "The length of that offer in ISO 8601, such as P1M.") {
+      .of($0.offer?.period)
+    },
+    term("renewal_quantity", .integer, "How many the next renewal is for: of a team, its seats.") {
+      .of($0.quantity)
+    },
+    term("win_back_offers", .texts, "Win-back offers that Apple says the customer may have.") {
+      $0.winBackOffers.isEmpty ? .none : .texts($0.winBackOffers)
+    },
+    term(
+      "expiration_reason", .text,
+      "Why it did not renew, in a word for Apple's expirationIntent: "
+        + "\(ValueDescriptions.expirationIntent.list)."
+    ) { .of($0.expirationReason) },
+    RowField(
+      "seats", .integer, mirrorLayout: 6,
+      "The seats that are paid for and not refunded; null of a purchase without seats."
+    ) { .of($0.entitlement.seats) },
   ]
 }
 

@@ -45,11 +45,22 @@ public struct TransactionLine: Sendable, Equatable {
 
   /// The same, where what was taken back is nothing that was paid back.
   public var withoutRefund: TransactionLine {
-    TransactionLine(
-      key,
-      zip(TransactionField.all, values).map { field, value in
-        field.column == "refunded_milliunits" && value != .none ? .integer(0) : value
-      })
+    setting("refunded_milliunits") { $0 != .none ? .integer(0) : $0 }
+  }
+
+  /// The same, where evidence that is held said it again at these times, by transaction id:
+  /// milliseconds since 1970.
+  public func confirmed(at times: [String: Int64]) -> TransactionLine {
+    guard let newest = times.filter({ isAbout($0.key) }).values.max() else { return self }
+    return setting("signed_date_ms") { .integer(max($0.integer ?? newest, newest)) }
+  }
+
+  private func setting(
+    _ column: String, _ change: (FieldValue) -> FieldValue
+  ) -> TransactionLine {
+    var values = values
+    if let place = TransactionField.places[column] { values[place] = change(values[place]) }
+    return TransactionLine(key, values)
   }
 }
 
@@ -99,16 +110,22 @@ struct TransactionSource: Sendable {
   /// When it stopped to cover, or will; no earlier than it began. Nil: never.
   private var endedAt: Int64? { period.end == .max ? nil : max(period.end, period.start) }
 
+  private var refundedSeats: Int64? { revokedAt == nil ? register.refundedSeats : register.seats }
+
   /// What a refund gave back, in milliunits. Nil if that is not known.
   ///
   /// What a family member, a seat or a replaced purchase loses is nothing that was paid back to the
   /// customer.
   private var refunded: Int64? {
-    guard let revokedAt else { return 0 }
+    guard let revokedAt else { return register.refundOfSeats }
     if let ownership = register.ownership, ownership != "PURCHASED" { return 0 }
-    if let type = transaction.revocationType, !type.hasPrefix("REFUND") { return 0 }
-    let distance = revokedAt.subtracting(orBoundBy: period.cut)
-    if replacedBy != nil, (-Periods.day...Periods.day).contains(distance) { return 0 }
+    if let type = transaction.revocationType {
+      if !type.hasPrefix("REFUND") { return 0 }
+    } else if replacedBy != nil {
+      // Without a type, what is left of a purchase is taken back when another one replaces it.
+      let distance = revokedAt.subtracting(orBoundBy: period.cut)
+      if (-Periods.day...Periods.day).contains(distance) { return 0 }
+    }
     guard let price = register.price?.milliunits else { return nil }
     guard let share = transaction.revocationPercentage else { return price }
     return Self.part(price, share)
@@ -126,7 +143,7 @@ struct TransactionSource: Sendable {
 
 extension TransactionSource {
   /// In the order of the contract.
-  fileprivate static let fields = keys + product + dates + money + end + others
+  fileprivate static let fields = keys + product + dates + money + end + others + seats
 
   fileprivate typealias Line = Field<TransactionSource>
 
@@ -154,7 +171,7 @@ extension TransactionSource {
       .of($0.register.ownership)
     },
     Line("reason", .text, "Apple's transactionReason: PURCHASE or RENEWAL.") {
-      .of($0.transaction.transactionReason)
+      .of($0.register.transactionReason)
     },
   ]
 
@@ -166,7 +183,7 @@ extension TransactionSource {
       "original_purchased_at", .time, "When the first purchase of the customer's row was made."
     ) { .of($0.transaction.originalPurchaseDate) },
     Line("expires_at", .time, "The end of what it paid for; null if it does not expire.") {
-      .of($0.transaction.expiresDate)
+      .of($0.register.newerEnd ?? $0.transaction.expiresDate)
     },
     Line(
       "ended_at", .time,
@@ -193,22 +210,25 @@ extension TransactionSource {
     Line(
       "offer.type", .integer, isRequired: true,
       "Apple's offerType: \(ValueDescriptions.offerType.list)."
-    ) { .of($0.transaction.offerType) },
+    ) { .of($0.register.offer?.type) },
     Line("offer.identifier", .text, "Apple's identifier of the offer.") {
-      .of($0.transaction.offerIdentifier)
+      .of($0.register.offer?.identifier)
     },
     Line(
       "offer.discount_type", .text,
       "Apple's offerDiscountType: \(ValueDescriptions.offerDiscountType.list)."
-    ) { .of($0.transaction.offerDiscountType) },
+    ) { .of($0.register.offer?.discountType) },
     Line("offer.period", .text, "The length of the offer in ISO 8601, such as P1M.") {
-      .of($0.transaction.offerPeriod)
+      .of($0.register.offer?.period)
     },
   ]
 
   private static let end = [
-    Line("is_upgraded", .flag, isRequired: true, "Whether the customer upgraded from it.") {
-      .flag($0.register.isUpgraded)
+    Line(
+      "is_upgraded", .flag, isRequired: true,
+      "Whether the customer upgraded from it, by all that is known."
+    ) {
+      .flag($0.register.isUpgraded || $0.replacedBy != nil && $0.register.expires != nil)
     },
     Line("replaced_by", .text, "The transaction that ended it before its time.") {
       .of($0.replacedBy)
@@ -237,7 +257,7 @@ extension TransactionSource {
 
   private static let others = [
     Line("app_account_token", .text, "The appAccountToken that your app set at the purchase.") {
-      .of($0.transaction.appAccountToken)
+      .of($0.register.accountToken)
     },
     Line("app_transaction_id", .text, "The id of the app download.") {
       .of($0.transaction.appTransactionId)
@@ -248,10 +268,71 @@ extension TransactionSource {
     Line("last_seq", .integer, "The position in the journal of the last event that told of it.") {
       .of($0.lastSeq)
     },
-    Line("signed_date", .time, "When the newest of what says this was signed.") {
+    Line(
+      "signed_date", .time,
+      "When the newest of what says this was signed, also what only confirmed it."
+    ) {
       .integer($0.register.key.signed)
     },
   ]
+}
+
+extension TransactionSource {
+  private static let seats = [
+    Line("seats", .integer, mirrorLayout: 6, "How many seats it paid for; null if it has none.") {
+      .of($0.register.seats)
+    },
+    Line(
+      "seat_price", .integer, mirrorLayout: 6,
+      "The average price of a seat, as Apple states it, in thousandths of the currency's unit."
+    ) { .of($0.register.seats == nil ? nil : $0.transaction.price) },
+    Line("refunded_seats", .integer, mirrorLayout: 6, "How many of its seats were refunded.") {
+      .of($0.refundedSeats)
+    },
+    Line(
+      "seats_refunded_at", .time, mirrorLayout: 6,
+      "When Apple first told that so many of its seats, and not all, were refunded."
+    ) { .of($0.revokedAt == nil ? $0.register.seatsRefundedAt : nil) },
+    Line(
+      "consumption_request_reason", .text, mirrorLayout: 6,
+      "Why the customer last asked for a refund, as Apple's consumptionRequestReason."
+    ) { .of($0.register.older?.requestReason?.value) },
+  ]
+}
+
+extension StreamState.TransactionRegister {
+  /// How many seats it paid for; nil if it has none, or if somebody else paid.
+  var seats: Int64? {
+    guard held.transaction.multiSeatInfo != nil, ownership ?? "PURCHASED" == "PURCHASED" else {
+      return nil
+    }
+    return held.transaction.quantity
+  }
+
+  /// How many of them were refunded, of a purchase that is not revoked.
+  var refundedSeats: Int64? {
+    seats.map { min(max(0, held.transaction.multiSeatInfo?.revokedSeatQuantity ?? 0), $0) }
+  }
+
+  fileprivate var seatsRefundedAt: Int64? {
+    guard let count = held.transaction.multiSeatInfo?.revokedSeatQuantity, count > 0 else {
+      return nil
+    }
+    return seatRefunds.first { $0.quantity == count }?.signed
+  }
+
+  /// What was given back of some of its seats: which of them is not told, so that it is not known
+  /// where they have several prices.
+  fileprivate var refundOfSeats: Int64? {
+    guard let count = refundedSeats, count > 0 else { return 0 }
+    guard count != seats else { return price?.milliunits }
+    let tiers = held.transaction.multiSeatInfo?.priceTiers ?? []
+    guard let price = tiers.first?.price, tiers.allSatisfy({ $0.price == price }) else {
+      return nil
+    }
+    let (product, isTooLarge) = price.multipliedReportingOverflow(by: count)
+    return isTooLarge ? nil : product
+  }
 }
 
 /// What not every source tells: the last told.
@@ -261,6 +342,10 @@ extension StreamState.TransactionRegister {
   var subscriptionGroup: String? {
     transaction.subscriptionGroupIdentifier ?? older?.subscriptionGroup?.value
   }
+  var transactionReason: String? { transaction.transactionReason ?? older?.reason?.value }
+  var accountToken: String? { held.transaction.appAccountToken ?? older?.accountToken?.value }
+  /// One with a name before one without.
+  var offer: Purchase.Offer? { older?.offer?.value ?? Purchase.Offer(transaction) }
 }
 
 extension Periods {

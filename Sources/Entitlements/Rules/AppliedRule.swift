@@ -15,7 +15,8 @@ extension StreamState {
     return periods.all.indices.flatMap { index in
       let words = [
         periods.replacement(of: index), periods.twins(of: index), periods.cancellation(of: index),
-        periods.chargeAhead(of: index), periods.unknownKind(of: index),
+        periods.end(of: index), periods.chargeAhead(of: index),
+        periods.unknownKind(of: index),
       ]
       return words.compactMap { $0 }.map {
         AppliedRule(
@@ -37,7 +38,7 @@ extension Periods {
     let other = all.indices.last { $0 != index && all[$0].start == period.cut && all[$0].counts }
     let name = other.map { " (transaction \(registers[$0].transaction.transactionId))" } ?? ""
     let isRenewal =
-      other.map { registers[$0].transaction.transactionReason == "RENEWAL" } ?? false
+      other.map { registers[$0].reason == .renewal } ?? false
     let date = Timestamp.text(period.cut)
     if isRenewal {
       return "ended at \(date), as a renewal\(name) began inside it: the upgrade was never told"
@@ -49,9 +50,9 @@ extension Periods {
 
   /// That other ids name the same purchase.
   fileprivate func twins(of index: Int) -> String? {
-    guard let item = registers[index].itemName else { return nil }
+    guard let item = registers[index].purchaseName else { return nil }
     let others = registers.indices
-      .filter { $0 != index && registers[$0].itemName == item }
+      .filter { $0 != index && registers[$0].purchaseName == item }
       .map { registers[$0].transaction.transactionId }
     guard !others.isEmpty else { return nil }
     return "the same purchase as \(others.joined(separator: " and ")) under another number"
@@ -69,6 +70,15 @@ extension Periods {
     return registers[index].transaction.revocationDate == nil
       ? "revoked at \(text), with another number of the same purchase"
       : "revoked at \(text), the earliest of the dates that Apple told"
+  }
+
+  /// That its expiry is not what Apple signed.
+  fileprivate func end(of index: Int) -> String? {
+    guard let end = registers[index].newerEnd, end != registers[index].held.expires else {
+      return nil
+    }
+    return "expires at \(Timestamp.text(end)) by version 1 or a receipt, later than what Apple "
+      + "signed"
   }
 
   /// That the time before it counts as paid.

@@ -15,7 +15,7 @@ public struct Fold: Sendable, Hashable {
   public init(version: Int64) { self.version = version }
 
   /// The fold of this program.
-  public static let current = Fold(version: 3)
+  public static let current = Fold(version: 4)
 
   /// The status that a rule gives.
   func status(of rule: StatusRule) -> Entitlement.Status {

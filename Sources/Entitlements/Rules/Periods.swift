@@ -73,16 +73,22 @@ struct Periods {
   /// of their own because every breakpoint of a history is looked up in them.
   private let starts: [Int64]
   private let ends: [Int64]
+  /// At each index: the latest expiry of it and those before it.
+  private let reach: [Int64]
   /// At index n: the latest end of the first n periods; `Int64.min` if none is live.
   private let latestEnds: [Int64]
 
   init(_ state: StreamState) {
     let registers = Self.sorted(state)
-    let all = Self.periods(registers)
+    let all = Self.periods(registers, isSandbox: state.isSandbox)
     self.registers = registers
     self.all = all
-    head = Self.head(all)
-    early = Self.early(registers, all)
+    let reach: [Int64] = all.reduce(into: []) { reach, period in
+      reach.append(max(reach.last ?? .min, period.expires ?? .max))
+    }
+    self.reach = reach
+    head = Self.head(all).map { Self.longest(of: $0, registers, all, reach) }
+    early = Self.early(registers, all, isSandbox: state.isSandbox)
     starts = all.map(\.start)
     ends = all.map { $0.isLive ? $0.end : .min }
     latestEnds = ends.reduce(into: [.min]) { latest, end in
@@ -94,11 +100,14 @@ struct Periods {
   var headPeriod: Period? { head.map { all[$0] } }
   var headTransaction: Transaction? { head.map { registers[$0].held.transaction } }
 
-  /// From when the row is revoked: the revocation of the newest transaction; for one-time products
-  /// the earliest revocation of any of them.
+  /// From when the row is revoked: the revocation of the newest transaction, or before that begins,
+  /// of the one before it; for one-time products the earliest revocation of any of them.
   var revokedAt: Int64? {
     guard let head = headPeriod else { return nil }
-    return head.expires == nil ? earliestRevocation : head.revocation
+    guard head.expires != nil else { return earliestRevocation }
+    if let revocation = head.revocation { return revocation }
+    let before = newest(at: head.start.advanced(orBoundBy: -1)).flatMap { all[$0].revocation }
+    return before.flatMap { $0 < head.start ? $0 : nil }
   }
 
   var earliestRevocation: Int64? { all.compactMap(\.revocation).min() }
@@ -116,12 +125,27 @@ struct Periods {
   /// that of the newest of all.
   func newest(at time: Int64) -> Int? {
     guard let head, time < all[head].start else { return head }
-    return all[..<Self.begun(starts, by: time)].lastIndex { $0.counts } ?? head
+    return all[..<Self.begun(starts, by: time)].lastIndex { $0.counts }
+      .map { Self.longest(of: $0, registers, all, reach) } ?? head
   }
 
   /// Until when paid periods follow each other without a gap, starting with the one at an index.
   func paidThrough(from index: Int) -> Int64 {
     max(all[index].end, paidThroughAfter[Self.begun(starts, by: all[index].end)])
+  }
+
+  /// The seats that are paid for and not refunded at a time, in the period of a purchase or, where
+  /// nothing covers the time, as it ended; nil of a purchase without seats.
+  func seats(of index: Int, at time: Int64) -> Int64? {
+    guard registers[index].seats != nil, all[index].isLive else { return nil }
+    let moment = all[index].end > time ? time : all[index].end - 1
+    return Self.siblings(of: index, registers, all, reach).reduce(0) { sum, sibling in
+      let isPaid = all[sibling].start <= moment && moment < all[sibling].end || sibling == index
+      // What is revoked had all its seats until then.
+      let refunded = all[sibling].revocation == nil ? registers[sibling].refundedSeats ?? 0 : 0
+      let paid = registers[sibling].seats.map { $0 &- refunded }
+      return isPaid ? sum &+ max(0, paid ?? 0) : sum
+    }
   }
 
   // MARK: Derivation
@@ -137,12 +161,12 @@ struct Periods {
     return places.map { registers[$0] }
   }
 
-  private static func periods(_ registers: [Register]) -> [Period] {
+  private static func periods(_ registers: [Register], isSandbox: Bool) -> [Period] {
     let revocations = Revocations.of(registers)
     let cuts = Replacements.cuts(
-      registers.indices.map { Replacements.Item(registers[$0], revocations[$0]) })
+      registers.indices.map { Replacements.Item(registers[$0], revocations[$0], isSandbox) })
     return registers.indices.map { index in
-      let (expires, revocation) = (registers[index].held.expires, revocations[index])
+      let (expires, revocation) = (registers[index].expires, revocations[index])
       let end = min(expires ?? .max, revocation ?? .max, cuts[index])
       // One that was upgraded, where what replaced it is not known, covers nothing.
       let isLost = registers[index].isUpgraded && cuts[index] == .max
@@ -159,22 +183,51 @@ struct Periods {
       ?? all.lastIndex { $0.cut > $0.start } ?? all.indices.last
   }
 
+  /// A purchase of seats, and those of the same period: seats are added in transactions of their own.
+  private static func siblings(
+    of index: Int, _ registers: [Register], _ all: [Period], _ reach: [Int64]
+  ) -> [Int] {
+    let (held, period) = (registers[index].held, all[index])
+    guard held.transaction.multiSeatInfo != nil || held.reason == .addition else { return [index] }
+    func isSibling(_ other: Int) -> Bool {
+      let (one, isAdded) = (registers[other].held, held.reason == .addition)
+      return (isAdded || one.reason == .addition)
+        && ByteSearch.areEqual(one.transaction.productId, held.transaction.productId)
+        && all[other].expires ?? .max > period.start
+    }
+    let before = all[..<index].indices.reversed().prefix { reach[$0] > period.start }
+    let after = all[(index + 1)...].indices.prefix { all[$0].start < period.expires ?? .max }
+    return before.reversed().filter(isSibling) + [index] + after.filter(isSibling)
+  }
+
+  /// The purchaser keeps access until all purchases of the period are revoked: of these, the one
+  /// that covers longest.
+  private static func longest(
+    of index: Int, _ registers: [Register], _ all: [Period], _ reach: [Int64]
+  ) -> Int {
+    siblings(of: index, registers, all, reach).filter { all[$0].counts }
+      .max { (all[$0].end, $0) < (all[$1].end, $1) } ?? index
+  }
+
   /// Apple charges a renewal up to 24 hours before the end of a period that runs. So one that was
   /// signed before it began was charged while it ran: there is no lapse between them, even if the
   /// period before it was never told. What was refunded of that is not given back. Where it is not
   /// known when a transaction was signed (V1), this holds for the time before the first period.
-  private static func early(_ registers: [Register], _ all: [Period]) -> [Range<Int64>] {
+  private static func early(
+    _ registers: [Register], _ all: [Period], isSandbox: Bool
+  ) -> [Range<Int64>] {
     let ends = all.compactMap { $0.isVoid ? nil : min($0.expires ?? .min, $0.cut) }.sorted()
     return all.indices.map { index in
       let start = all[index].start
       let ended = Self.begun(ends, by: start)
       let lastEnd = ended > 0 ? ends[ended - 1] : .min
-      let dayBefore = start.advanced(orBoundBy: -day)
-      guard registers[index].held.reason != .purchase else { return start..<start }
+      guard [.renewal, .unknown].contains(registers[index].reason) else { return start..<start }
+      let ahead = registers[index].held.transaction.chargedAhead(isSandbox: isSandbox)
+      let charged = start.advanced(orBoundBy: -ahead)
       guard let first = registers[index].first else {
-        return dayBefore..<max(dayBefore, all[0].start)
+        return charged..<max(charged, all[0].start)
       }
-      return first < start ? max(dayBefore, lastEnd)..<start : start..<start
+      return first < start ? max(charged, lastEnd)..<start : start..<start
     }
   }
 
@@ -196,25 +249,35 @@ struct Periods {
 }
 
 extension Replacements.Item {
-  init(_ register: StreamState.TransactionRegister, _ revocation: Int64?) {
+  init(
+    _ register: StreamState.TransactionRegister, _ revocation: Int64?, _ isSandbox: Bool
+  ) {
     let held = register.held
     start = held.transaction.purchaseDate
-    expires = held.expires ?? .max
+    expires = register.expires ?? .max
+    ahead = held.transaction.chargedAhead(isSandbox: isSandbox)
     first = register.first ?? .max
-    reason = held.reason
+    reason = register.reason
+    product = held.transaction.productId
     isUpgraded = register.isUpgraded
     isVoid = revocation.map { $0 <= held.transaction.purchaseDate } ?? false
   }
 }
 
 extension Replacements.Reason {
-  /// - Parameter reason: Apple's transactionReason.
-  init(_ reason: String?) {
+  init(_ transaction: Transaction) {
+    self.init(transaction.transactionReason, transaction.additionalTransactionReason)
+  }
+
+  /// - Parameters:
+  ///   - reason: Apple's transactionReason.
+  ///   - additional: Apple's additionalTransactionReason.
+  init(_ reason: String?, _ additional: String? = nil) {
     self =
       switch reason {
       case nil: .unknown
       case "RENEWAL": .renewal
-      default: .purchase
+      default: additional == "SEAT_ADDITION" ? .addition : .purchase
       }
   }
 }
@@ -234,6 +297,16 @@ extension Transaction {
     }
   }
 
+  /// When it expires as far as it may be believed, milliseconds since 1970.
+  var statedEnd: Int64? { isEndless ? nil : expiresDate }
+
+  /// How long before a renewal begins Apple may charge for it: 24 hours. In the sandbox, where
+  /// periods last minutes, at most a thirtieth of the period. Milliseconds.
+  func chargedAhead(isSandbox: Bool) -> Int64 {
+    guard isSandbox, let expiresDate else { return Periods.day }
+    return min(Periods.day, max(0, expiresDate.subtracting(orBoundBy: purchaseDate)) / 30)
+  }
+
   var hasImpossibleValue: Bool {
     expiresDate.map { $0 < purchaseDate } ?? false || price ?? 0 < 0 || quantity ?? 1 < 1
       || originalTransactionId == nil && type == ProductType.autoRenewable
@@ -241,8 +314,26 @@ extension Transaction {
 }
 
 extension StreamState.TransactionRegister {
-  /// When the transaction expires; nil for a product that does not.
-  var expires: Int64? { held.expires }
+  /// When the transaction expires, milliseconds since 1970; nil for a product that does not.
+  public var expires: Int64? { newerEnd ?? held.expires }
+
+  /// The end that is newer than what Apple signed; nil for a product that has none.
+  var newerEnd: Int64? { held.expires.flatMap { _ in newer?.expires } }
+
+  /// What V1 or a receipt says of its end, where that is provably newer than what Apple signed.
+  var newer: Unsigned? {
+    guard key.isSigned, let unsigned = older?.unsigned?.value, unsigned.certain > key.signed else {
+      return nil
+    }
+    return unsigned
+  }
+
+  /// The cancellation date that is newer than what Apple signed, milliseconds since 1970.
+  public var cancel: Int64? { newer?.cancel }
+
+  var reason: Replacements.Reason {
+    held.reason == .unknown ? Replacements.Reason(older?.reason?.value) : held.reason
+  }
 
   var isUpgraded: Bool { held.transaction.isUpgraded || isUpgradedByV1 }
 

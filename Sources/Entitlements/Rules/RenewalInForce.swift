@@ -1,4 +1,5 @@
 import AppStore
+import Platform
 
 /// The renewal information that counts, of what Apple signed and what V1 said.
 package struct RenewalInForce {
@@ -15,6 +16,9 @@ package struct RenewalInForce {
   let statusDate: Int64?
   /// Apple's renewal date of a paid time that no transaction was told of; nil if there is none.
   let undelivered: Int64?
+  /// From when on that is a purchase of another product which ended the newest known one: an
+  /// upgrade that was not told. Nil if it follows what is known. Milliseconds since 1970.
+  let undeliveredSince: Int64?
   /// Whether Apple says that there is a grace period: by the status in force, or by its event,
   /// which has another status where the charge failed before the period ended.
   let isGracePeriod: Bool
@@ -34,16 +38,22 @@ package struct RenewalInForce {
       } ?? false
     var register = isV1 ? v1 : signed
     let bought = periods.head.flatMap { periods.registers[$0].boughtAt }
-    if let date = register?.key.signed, Self.isBefore(date, bought) { register = nil }
+    // What was switched off before a charge had been switched on again by then.
+    let isOff = register?.renewal.autoRenewStatus == 0
+    let charged = bought ?? (isOff ? periods.headCharge(isSandbox: state.isSandbox) : nil)
+    if let date = register?.key.signed, Self.isBefore(date, charged) { register = nil }
     let status = state.statusInForce(with: register)
     self.register = register
     periodEnd = register.flatMap { $0.periodEnd ?? $0.renewal.renewalDate }
     self.status = status
     statusDate = status.flatMap { _ in state.status?.signed }
     isGracePeriod = status == 4 || status != nil && state.status?.isGracePeriod == true
+    undeliveredSince = status == 1 ? register.flatMap { periods.lostUpgrade($0, state) } : nil
     undelivered =
-      register?.key.isSigned == false
-      ? nil : state.undelivered(register?.renewal, isInForce: status == 1, periods, bought)
+      undeliveredSince != nil
+      ? register?.renewal.renewalDate
+      : register?.key.isSigned == false
+        ? nil : state.undelivered(register?.renewal, isInForce: status == 1, periods, bought)
   }
 
   /// Whether something was signed before the purchase in force.
@@ -72,7 +82,7 @@ extension StreamState {
     guard let register else { return status.status }
     let isInForce =
       register.key.isSigned
-      ? status.renewal.map { $0.saysTheSame(as: register.renewal) }
+      ? status.renewal.map { $0.withoutTerms.saysTheSame(as: register.renewal.withoutTerms) }
         ?? (status.signed >= register.key.notification)
       : status.signed >= max(certainV1 ?? .min, register.key.signed)
     return isInForce ? status.status : nil
@@ -94,10 +104,39 @@ extension StreamState {
   }
 }
 
+extension Periods {
+  /// A time no later than the charge of the newest transaction, milliseconds since 1970; nil if it
+  /// was revoked from its start, or does not expire.
+  fileprivate func headCharge(isSandbox: Bool) -> Int64? {
+    guard let head, all[head].counts, all[head].expires != nil else { return nil }
+    let ahead = registers[head].held.transaction.chargedAhead(isSandbox: isSandbox)
+    return min(registers[head].first ?? .max, all[head].start.advanced(orBoundBy: -ahead))
+  }
+
+  /// When it is known that an upgrade ended the newest transaction, milliseconds since 1970: newer
+  /// renewal information than that, signed while it runs, is of another product. It is of the next
+  /// product where a renewal is charged ahead.
+  fileprivate func lostUpgrade(
+    _ register: StreamState.RenewalRegister, _ state: StreamState
+  ) -> Int64? {
+    guard let head, all[head].counts, let date = register.renewal.renewalDate,
+      let product = register.renewal.productId, register.key.isSigned
+    else { return nil }
+    let (signed, transaction) = (register.key.signed, registers[head].held.transaction)
+    let ahead = transaction.chargedAhead(isSandbox: state.isSandbox)
+    let end = all[head].expires.map { min($0.advanced(orBoundBy: -ahead), all[head].end) }
+    guard !ByteSearch.areEqual(product, transaction.productId), signed < date,
+      signed > registers[head].key.signed, all[head].start <= signed, signed < end ?? .min,
+      !all.contains(where: { $0.expires == date })
+    else { return nil }
+    return signed
+  }
+}
+
 extension StreamState.TransactionRegister {
-  /// When it was bought, milliseconds since 1970; nil for a renewal, for V1, and for a product that
-  /// does not expire.
+  /// When it was bought, milliseconds since 1970; nil for a renewal, for what V1 does not call a
+  /// purchase, and for a product that does not expire.
   fileprivate var boughtAt: Int64? {
-    held.reason == .purchase && held.expires != nil ? held.transaction.purchaseDate : nil
+    reason == .purchase && expires != nil ? held.transaction.purchaseDate : nil
   }
 }

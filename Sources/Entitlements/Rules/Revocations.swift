@@ -34,7 +34,7 @@ enum Revocations {
     var groups: [[Int]] = []
     var first: [String: (index: Int, group: Int?)] = [:]
     for (index, register) in registers.enumerated() {
-      guard let item = register.itemName else { continue }
+      guard let item = register.purchaseName else { continue }
       guard let known = first[item] else {
         first[item] = (index, nil)
         continue
@@ -50,16 +50,14 @@ enum Revocations {
   }
 
   /// A reversal voids every revocation dated before it; a later refund counts again. Of several
-  /// dates that Apple told of one, the earliest counts.
+  /// dates that Apple told of one, the earliest counts. Of V1 and receipts the newest decides,
+  /// where it is provably newer than what Apple signed; it takes back no refund that Apple signed.
   static func revocation(of register: Register, cleared: Int64?) -> Int64? {
     let clear = cleared ?? .min
     if let date = ownRevocation(of: register), date > clear {
       return min(date, register.revocations.first { $0.date > clear }?.date ?? date)
     }
-    // V1 or a receipt, where it is newer than what Apple signed.
-    guard register.key.isSigned, !register.isUpgradedByV1, let cancel = register.cancel,
-      cancel > register.key.signed, cancel > clear
-    else { return nil }
+    guard !register.isUpgradedByV1, let cancel = register.cancel, cancel > clear else { return nil }
     return cancel
   }
 
@@ -76,5 +74,11 @@ extension StreamState.TransactionRegister {
   var itemName: String? {
     let item = held.transaction.webOrderLineItemId
     return item == "" || item == "0" ? nil : item
+  }
+
+  /// What tells one purchase from another. Seats that are added to a period may have its item.
+  var purchaseName: String? {
+    guard held.transaction.multiSeatInfo != nil else { return itemName }
+    return itemName.map { "\($0) \(held.transaction.purchaseDate)" }
   }
 }

@@ -37,6 +37,10 @@ struct StatusEvaluator {
     coveringPeriod = periods.coveringPeriod(at: time)
     paidThrough = coveringPeriod.map(periods.paidThrough)
     newest = periods.newest(at: time)
+    if let since = renewal.undeliveredSince, since <= time {
+      (coveringPeriod, paidThrough, hasGap) = (nil, nil, true)
+      return
+    }
     // What was never delivered follows the newest period of all.
     let isNow = periods.headPeriod.map { $0.start <= paidThrough ?? time } ?? false
     hasGap = isNow && renewal.undelivered.map { $0 > paidThrough ?? .min } ?? false
@@ -57,7 +61,8 @@ struct StatusEvaluator {
       if !early.isEmpty { times.append(early.lowerBound) }
     }
     times += [
-      renewal.undelivered, renewal.periodEnd, renewal.info?.gracePeriodExpiresDate,
+      renewal.undelivered, renewal.undeliveredSince, renewal.periodEnd,
+      renewal.info?.gracePeriodExpiresDate,
       shortestGraceEnd, retryEnd,
     ].compactMap { $0 }
     for grace in graces { times += [grace.periodEnd, grace.until] }
@@ -77,7 +82,8 @@ struct StatusEvaluator {
       shown.map { periods.registers[$0].held.transaction.type == ProductType.consumable } ?? false
     return EntitlementRow.Span(
       from: time, status: status, givesAccess: fold.givesAccess(status) && !isConsumable,
-      purchase: shown, productId: productId, expiresAt: expiresAt, hasGap: hasGap)
+      purchase: shown, productId: productId, expiresAt: expiresAt, hasGap: hasGap,
+      seats: shown.flatMap { periods.seats(of: $0, at: time) })
   }
 
   private var productId: String? {

@@ -8,8 +8,8 @@ import AppStore
 ///
 /// By the rules of `Periods` and `Replacements`, these transactions affect an answer at the clock
 /// or later:
-/// - the newest of all, the newest that has begun, and each that is open: its expiry, or the grace
-///   period of its end, is not past;
+/// - the newest of all and the one before it, the newest that has begun, and each that is open: its
+///   expiry, or the grace period of its end, is not past;
 /// - each that begins after one of these was charged, or less than a day before it begins, because
 ///   it may have replaced it;
 /// - each that ends when one of these begins or later: it may be what that one renews;
@@ -70,7 +70,7 @@ public struct StreamProgress {
       order.insert(item, at: order.partitionPoint { $0.start < item.start })
       if register.held.isAnomalous { anomalous.insert(id) } else { anomalous.remove(id) }
       isWhole = isWhole || register.expires == nil || item.expires < item.start
-      if let name = register.itemName, items.updateValue(id, forKey: name) ?? id != id {
+      if let name = register.purchaseName, items.updateValue(id, forKey: name) ?? id != id {
         isWhole = true
       }
     }
@@ -126,7 +126,8 @@ public struct StreamProgress {
   private func selected() -> (ids: [String], since: Int64) {
     let renewals = [state.status?.renewal, state.renewal?.renewal].compactMap { $0?.renewalDate }
     let ends = renewals + state.graces.filter { $0.until > clock }.map(\.periodEnd)
-    var bound = order.last { !$0.isVoid }?.charged ?? .min
+    let counting = order.reversed().lazy.filter { !$0.isVoid }.prefix(2)
+    var bound = counting.map(\.charged).min() ?? .min
     let begun = order[..<order.partitionPoint { $0.start <= clock }]
     bound = min(bound, begun.last { !$0.isVoid }?.charged ?? .max)
     for item in order where item.expires > clock || ends.contains(item.expires) {

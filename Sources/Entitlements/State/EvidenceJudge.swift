@@ -80,6 +80,7 @@ extension StreamState {
       return one.saysTheSame(as: other)
     }
     return isSame && previousOriginalTransactionIds == after.previousOriginalTransactionIds
+      && toldAccountTokens.count == after.toldAccountTokens.count
       && Self.isSame(renewal, after.renewal) && Self.isSame(renewalV1, after.renewalV1)
   }
 

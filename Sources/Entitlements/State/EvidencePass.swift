@@ -26,11 +26,11 @@ public struct EvidencePass: Sendable {
     case first(String)
     case clear(String)
     case restored(String)
-    case cancel(String)
     case isUpgraded(String)
     case revocation(String, Int64)
     case grace(Int64)
     case previous(String)
+    case token(String)
     case certainV1
   }
 
@@ -134,6 +134,7 @@ public struct EvidencePass: Sendable {
     let event = item.event
     let piece = item.piece.flatMap { held[event.uuid] == $0 ? $0 : nil }
     let (graces, previous) = (whole.graces, whole.previousOriginalTransactionIds)
+    let tokens = whole.toldAccountTokens
     let certain = whole.certainV1
     let before = event.transactions.map { whole.transactions[$0.transactionId] }
     whole.evolve(event)
@@ -152,6 +153,11 @@ public struct EvidencePass: Sendable {
         sources[.previous(id)] = piece
       }
     }
+    if whole.toldAccountTokens.count != tokens.count {
+      for token in whole.toldAccountTokens where !tokens.contains(token) {
+        sources[.token(token)] = piece
+      }
+    }
     if piece == nil { addToKnown(event) } else { compare(event) }
   }
 
@@ -162,7 +168,6 @@ public struct EvidencePass: Sendable {
     if before?.first != after.first { sources[.first(id)] = piece }
     if before?.clear != after.clear { sources[.clear(id)] = piece }
     if before?.restored != after.restored { sources[.restored(id)] = piece }
-    if before?.cancel != after.cancel { sources[.cancel(id)] = piece }
     if before?.isUpgradedByV1 != after.isUpgradedByV1 { sources[.isUpgraded(id)] = piece }
     for revocation in after.revocations
     where !(before?.revocations.contains(revocation) ?? false) {
@@ -208,6 +213,7 @@ public struct EvidencePass: Sendable {
       || known.renewalV1?.key != whole.renewalV1?.key || known.certainV1 != whole.certainV1
       || known.graces != whole.graces
       || known.previousOriginalTransactionIds.count != whole.previousOriginalTransactionIds.count
+      || known.toldAccountTokens.count != whole.toldAccountTokens.count
   }
 
   private func isHeld(_ piece: Int) -> Bool { held[pieces[piece].uuid] == piece }
@@ -229,14 +235,15 @@ public struct EvidencePass: Sendable {
       let isSame = other.map { one?.renewal.saysTheSame(as: $0.renewal) ?? false } ?? true
       if !isSame, let piece = source(other?.key) { return piece }
     }
-    return otherPrevious.lazy.compactMap { self.source(.previous($0)) }.first
+    let parts =
+      Self.missing(known.previousOriginalTransactionIds, of: whole.previousOriginalTransactionIds)
+      .map(Part.previous)
+      + Self.missing(known.toldAccountTokens, of: whole.toldAccountTokens).map(Part.token)
+    return parts.lazy.compactMap { self.source($0) }.first
   }
 
-  private var otherPrevious: [String] {
-    let (one, other) = (
-      known.previousOriginalTransactionIds, whole.previousOriginalTransactionIds
-    )
-    return one.count == other.count ? [] : other.filter { !one.contains($0) }
+  private static func missing(_ one: [String], of other: [String]) -> [String] {
+    one.count == other.count ? [] : other.filter { !one.contains($0) }
   }
 
   /// A piece that an answer needs. With all sources the answers are those of `whole`, so among
@@ -291,13 +298,14 @@ public struct EvidencePass: Sendable {
     if one?.older != other.older {
       found += [
         source(other.older?.ownership?.key), source(other.older?.subscriptionGroup?.key),
-        source(other.older?.price?.key),
+        source(other.older?.price?.key), source(other.older?.reason?.key),
+        source(other.older?.accountToken?.key), source(other.older?.offer?.key),
+        source(other.older?.unsigned?.key),
       ]
     }
     if one?.first != other.first { found.append(source(.first(id))) }
     if one?.clear != other.clear { found.append(source(.clear(id))) }
     if one?.restored != other.restored { found.append(source(.restored(id))) }
-    if one?.cancel != other.cancel { found.append(source(.cancel(id))) }
     if one?.isUpgradedByV1 != other.isUpgradedByV1 { found.append(source(.isUpgraded(id))) }
     for revocation in other.revocations
     where !(one?.revocations.contains(revocation) ?? false) {

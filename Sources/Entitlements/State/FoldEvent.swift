@@ -24,12 +24,15 @@ public struct FoldEvent: Sendable {
   public var receiptDate: Int64
   /// V1: auto_renew_status_change_date, milliseconds since 1970.
   public var renewalChangeDate: Int64?
+  /// Why the customer asks for a refund of the transaction.
+  public var consumptionRequestReason: String?
 
   public init(
     seq: Int64, uuid: NotificationUUID, notificationType: String, subtype: String?,
     signedDate: Int64, source: EventSource = .v2, environment: Environment = .production,
     status: Int64? = nil, transactions: [Transaction] = [], renewal: RenewalInfo? = nil,
-    receiptDate: Int64 = 0, renewalChangeDate: Int64? = nil
+    receiptDate: Int64 = 0, renewalChangeDate: Int64? = nil,
+    consumptionRequestReason: String? = nil
   ) {
     self.seq = seq
     self.uuid = uuid
@@ -43,6 +46,7 @@ public struct FoldEvent: Sendable {
     self.renewal = renewal
     self.receiptDate = receiptDate
     self.renewalChangeDate = renewalChangeDate
+    self.consumptionRequestReason = consumptionRequestReason
   }
 
   /// Whether Apple signed the objects one by one: V2 and evidence but receipts.
@@ -73,18 +77,23 @@ extension FoldEvent {
     return newest { $0.productId == product } ?? newest { _ in true }
   }
 
-  /// V1: a time that lies surely before the body was made. A renewal is charged up to a day before
-  /// it begins, and a failed charge is told up to a day before the period ends.
+  /// A time that lies surely before it was made: of a receipt when it was; of V1 by its dates. A
+  /// renewal is charged up to a day before it begins, and a failed charge is told up to a day
+  /// before the period ends.
   fileprivate var certainDate: Int64 {
+    guard source == .v1 else { return signedDate }
     var dates = [renewalChangeDate ?? 0] + transactions.compactMap(\.revocationDate)
+    let isSandbox = environment == .sandbox
     for transaction in transactions {
       let start = transaction.purchaseDate
       let isRenewal = transactions.contains { $0.expiresDate == start }
-      dates.append(isRenewal ? start.advanced(orBoundBy: -Periods.day) : start)
+      let ahead = isRenewal ? transaction.chargedAhead(isSandbox: isSandbox) : 0
+      dates.append(start.advanced(orBoundBy: -ahead))
     }
     if renewal?.isInBillingRetryPeriod != nil, let product = renewal?.productId {
       for transaction in transactions where transaction.productId == product {
-        transaction.expiresDate.map { dates.append($0.advanced(orBoundBy: -Periods.day)) }
+        let ahead = transaction.chargedAhead(isSandbox: isSandbox)
+        transaction.expiresDate.map { dates.append($0.advanced(orBoundBy: -ahead)) }
       }
     }
     return dates.max() ?? 0
@@ -97,8 +106,9 @@ extension StreamState {
     eventCount += 1
     isSandbox = event.environment == .sandbox
     foldLastEvent(event)
-    for index in event.transactions.indices { fold(transaction: index, of: event) }
-    if event.source == .v1 { certainV1 = max(certainV1 ?? .min, event.certainDate) }
+    let certain = event.isSigned ? 0 : event.certainDate
+    for index in event.transactions.indices { fold(transaction: index, of: event, certain) }
+    if event.source == .v1 { certainV1 = max(certainV1 ?? .min, certain) }
     if let renewal = event.renewal { fold(renewal, of: event) }
     if let code = event.status, (1...5).contains(code) { fold(status: code, of: event) }
   }
@@ -114,9 +124,10 @@ extension StreamState {
       subtype: event.subtype, signedDate: event.signedDate)
   }
 
-  /// - Parameter index: of one of the event's transactions, which are not copied: each has sixteen
-  ///   strings.
-  private mutating func fold(transaction index: Int, of event: FoldEvent) {
+  /// - Parameters:
+  ///   - index: of one of the event's transactions, which are not copied: each has sixteen strings.
+  ///   - certain: the event's `certainDate`.
+  private mutating func fold(transaction index: Int, of event: FoldEvent, _ certain: Int64) {
     let key = event.key(
       signed: event.transactions[index].signedDate,
       isRevoked: event.transactions[index].revocationDate != nil)
@@ -124,14 +135,18 @@ extension StreamState {
     let previous = event.transactions[index].previousOriginalTransactionId
     transactions[
       id, default: TransactionRegister(key: key, held: .init(event.transactions[index]))
-    ].fold(transaction: index, key, of: event)
+    ].fold(transaction: index, key, of: event, certain)
     let known = seqs[id]
     seqs[id] = min(known?.lowerBound ?? .max, event.seq)...max(known?.upperBound ?? .min, event.seq)
     if let previous { Self.insert(previous, into: &previousOriginalTransactionIds) }
+    if let token = event.transactions[index].appAccountToken {
+      Self.insert(token, into: &toldAccountTokens)
+    }
   }
 
   private mutating func fold(_ info: RenewalInfo, of event: FoldEvent) {
     let key = event.key(signed: info.signedDate, isRevoked: false)
+    if let token = info.appAccountToken { Self.insert(token, into: &toldAccountTokens) }
     let periodEnd = event.isSigned ? nil : event.renewalPeriodEnd
     if let until = info.gracePeriodExpiresDate,
       let end = periodEnd ?? info.renewalDate ?? event.transactions.first?.expiresDate
@@ -169,7 +184,7 @@ extension StreamState {
 
 extension StreamState.TransactionRegister {
   fileprivate mutating func fold(
-    transaction index: Int, _ key: StreamState.Key, of event: FoldEvent
+    transaction index: Int, _ key: StreamState.Key, of event: FoldEvent, _ certain: Int64
   ) {
     if key > self.key {
       let before = (key: self.key, held: held)
@@ -179,6 +194,11 @@ extension StreamState.TransactionRegister {
     } else if key < self.key {
       keepOlder(event.transactions[index], key)
     }
+    if let reason = event.consumptionRequestReason {
+      var kept = older ?? Older()
+      kept.requestReason.keep(reason, key, unless: false)
+      older = kept
+    }
     let (revoked, signed) = (
       event.transactions[index].revocationDate, event.transactions[index].signedDate
     )
@@ -186,12 +206,30 @@ extension StreamState.TransactionRegister {
       first = min(first ?? .max, signed)
       if event.notificationType == "REFUND_REVERSED" { clear = max(clear ?? .min, signed) }
       fold(revocation: revoked, signed: signed)
-    } else if event.transactions[index].isUpgraded {
+      event.transactions[index].multiSeatInfo?.revokedSeatQuantity.map {
+        fold(refundedSeats: $0, signed: signed)
+      }
+    } else {
       // The cancellation date beside it is that of the upgrade, not of a refund.
-      isUpgradedByV1 = true
-    } else if let revoked {
-      cancel = max(cancel ?? .min, revoked)
+      let isUpgraded = event.transactions[index].isUpgraded
+      isUpgradedByV1 = isUpgradedByV1 || isUpgraded
+      keep(
+        Unsigned(
+          certain: certain, expires: event.transactions[index].statedEnd,
+          cancel: isUpgraded ? nil : revoked), key)
     }
+  }
+
+  /// Keeps the newest by the times that are certain.
+  private mutating func keep(_ unsigned: Unsigned, _ key: StreamState.Key) {
+    if let known = older?.unsigned,
+      (known.value.certain, known.key) >= (unsigned.certain, key)
+    {
+      return
+    }
+    var kept = older ?? Older()
+    kept.unsigned = Told(key: key, value: unsigned)
+    older = kept
   }
 
   /// Apple has moved the date of a refund. Dates told before the last snapshot without one are
@@ -212,17 +250,34 @@ extension StreamState.TransactionRegister {
     }
   }
 
+  private mutating func fold(refundedSeats quantity: Int64, signed: Int64) {
+    let index = seatRefunds.partitionPoint { $0.quantity < quantity }
+    if index < seatRefunds.count, seatRefunds[index].quantity == quantity {
+      seatRefunds[index].signed = min(seatRefunds[index].signed, signed)
+    } else {
+      seatRefunds.insert(SeatRefund(quantity: quantity, signed: signed), at: index)
+    }
+  }
+
   /// Keeps what a snapshot that is not the newest says, where the newest says nothing. What a
-  /// source cannot say it does not erase: receipts have no ownership, group or price, V1 no price.
+  /// source cannot say it does not erase: receipts have no ownership, group or price, and neither
+  /// account token nor code of an offer; V1 has no price, and a reason of one type alone.
   private mutating func keepOlder(_ snapshot: Transaction, _ key: StreamState.Key) {
     let hasOwnership = held.transaction.inAppOwnershipType != nil
     let hasGroup = held.transaction.subscriptionGroupIdentifier != nil
-    let hasPrice = held.transaction.price != nil
-    if hasOwnership, hasGroup, hasPrice { return older = nil }
+    let hasPrice = Purchase.Price(held.transaction) != nil
+    let hasReason = held.transaction.transactionReason != nil
+    if older == nil, self.key.isSigned, hasOwnership, hasGroup, hasPrice, hasReason { return }
     var kept = older ?? Older()
     kept.ownership.keep(snapshot.inAppOwnershipType, key, unless: hasOwnership)
     kept.subscriptionGroup.keep(snapshot.subscriptionGroupIdentifier, key, unless: hasGroup)
     kept.price.keep(Purchase.Price(snapshot), key, unless: hasPrice)
+    kept.reason.keep(snapshot.transactionReason, key, unless: hasReason)
+    let isSigned = self.key.isSigned
+    kept.accountToken.keep(
+      snapshot.appAccountToken, key, unless: isSigned || held.transaction.appAccountToken != nil)
+    let named = snapshot.offerIdentifier == nil ? nil : Purchase.Offer(snapshot)
+    kept.offer.keep(named, key, unless: isSigned || held.transaction.offerIdentifier != nil)
     older = kept == Older() ? nil : kept
   }
 }

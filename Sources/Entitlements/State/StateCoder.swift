@@ -55,6 +55,16 @@ extension StateCoder {
       try object.visit(&coder)
     }
   }
+
+  mutating func objects<Object: Payload>(
+    _ name: String, _ value: inout [Object]
+  ) throws(StateDamage) {
+    try list(&value, Object()) { (object, coder) throws(StateDamage) in try object.visit(&coder) }
+  }
+
+  mutating func texts(_ name: String, _ value: inout [String]) throws(StateDamage) {
+    try list(&value, "") { (text, coder) throws(StateDamage) in try coder.text(&text) }
+  }
 }
 
 extension StateCoder {

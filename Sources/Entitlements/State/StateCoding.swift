@@ -101,6 +101,10 @@ extension StreamState {
       try coder.text(&id)
     }
     try Self.requireAscending(previousOriginalTransactionIds, ByteSearch.precedes)
+    try coder.list(&toldAccountTokens, "") { (token, coder) throws(StateDamage) in
+      try coder.text(&token)
+    }
+    try Self.requireAscending(toldAccountTokens, ByteSearch.precedes)
     let blank = TransactionRegister(key: Key(), held: .init(Transaction()))
     try coder.list(&registers, blank) { (register, coder) throws(StateDamage) in
       try register.visit(&coder)
@@ -206,7 +210,12 @@ extension StreamState.TransactionRegister {
       try coder.integer(&revocation.signed, from: signed)
     }
     try StreamState.requireAscending(revocations.map(\.date)) { $0 < $1 }
-    try coder.optional(&cancel, from: key.signed)
+    try coder.list(&seatRefunds, SeatRefund(quantity: 0, signed: 0)) {
+      (refund, coder) throws(StateDamage) in
+      try coder.integer(&refund.quantity)
+      try coder.integer(&refund.signed, from: signed)
+    }
+    try StreamState.requireAscending(seatRefunds.map(\.quantity)) { $0 < $1 }
     try coder.flag(&isUpgradedByV1)
     try coder.part(&older, Older()) { (older, coder) throws(StateDamage) in
       try older.visit(&coder, from: signed)
@@ -218,17 +227,39 @@ extension StreamState.TransactionRegister.Older {
   fileprivate mutating func visit(
     _ coder: inout some StateCoder, from base: Int64
   ) throws(StateDamage) {
-    try Self.visit(&ownership, "", &coder, from: base) { (text, coder) throws(StateDamage) in
-      try coder.text(&text)
+    try Self.visit(&ownership, &coder, from: base)
+    try Self.visit(&subscriptionGroup, &coder, from: base)
+    try Self.visit(&reason, &coder, from: base)
+    try Self.visit(&accountToken, &coder, from: base)
+    let none = Purchase.Offer(type: 0, identifier: nil, discountType: nil, period: nil)
+    try Self.visit(&offer, none, &coder, from: base) { (offer, coder) throws(StateDamage) in
+      try coder.integer(&offer.type)
+      try coder.string(&offer.identifier)
+      try coder.string(&offer.discountType)
+      try coder.string(&offer.period)
     }
-    try Self.visit(&subscriptionGroup, "", &coder, from: base) {
-      (text, coder) throws(StateDamage) in
-      try coder.text(&text)
+    let blank = StreamState.TransactionRegister.Unsigned(certain: 0)
+    try Self.visit(&unsigned, blank, &coder, from: base) { (unsigned, coder) throws(StateDamage) in
+      try coder.integer(&unsigned.certain, from: base)
+      try coder.optional(&unsigned.expires, from: base)
+      try coder.optional(&unsigned.cancel, from: base)
     }
     let free = Purchase.Price(milliunits: 0, currency: nil)
     try Self.visit(&price, free, &coder, from: base) { (price, coder) throws(StateDamage) in
       try coder.integer(&price.milliunits)
       try coder.string(&price.currency)
+    }
+    try Self.visit(&requestReason, "", &coder, from: base) { (text, coder) throws(StateDamage) in
+      try coder.text(&text)
+    }
+  }
+
+  private static func visit(
+    _ told: inout StreamState.TransactionRegister.Told<String>?, _ coder: inout some StateCoder,
+    from base: Int64
+  ) throws(StateDamage) {
+    try visit(&told, "", &coder, from: base) { (text, coder) throws(StateDamage) in
+      try coder.text(&text)
     }
   }
 

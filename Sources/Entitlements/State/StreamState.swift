@@ -63,11 +63,11 @@ public struct StreamState: Sendable, Equatable {
     var restored: Int64?
     /// Every revocation date told since `restored`, sorted by date.
     var revocations: [Revocation] = []
-    /// The latest cancellation date that V1 or a receipt told, unless with is_upgraded, ms.
-    public var cancel: Int64?
+    /// How many seats were refunded, and since when, sorted by their number.
+    var seatRefunds: [SeatRefund] = []
     /// V1 said is_upgraded.
     var isUpgradedByV1 = false
-    /// What older snapshots say and the newest leaves out; nil if it leaves nothing out.
+    /// What other snapshots say beside the newest; nil if they say no more.
     var older: Older? {
       get { olderBox?.value }
       set { olderBox = newValue.map(OlderBox.init) }
@@ -87,11 +87,37 @@ public struct StreamState: Sendable, Equatable {
       var signed: Int64
     }
 
-    /// Texts that not every source can say, each of the newest snapshot that says it.
+    /// A number of refunded seats, and the earliest signedDate with which it was told, ms.
+    struct SeatRefund: Sendable, Equatable {
+      var quantity: Int64
+      var signed: Int64
+    }
+
+    /// What not every source can say, each of the newest snapshot that says it, while the newest
+    /// of all does not.
     struct Older: Sendable, Equatable {
       var ownership: Told<String>?
       var subscriptionGroup: Told<String>?
       var price: Told<Purchase.Price>?
+      /// Apple's consumptionRequestReason.
+      var requestReason: Told<String>?
+      var reason: Told<String>?
+      /// Of V1 and receipts, unless Apple signed the transaction by itself.
+      var accountToken: Told<String>?
+      /// As the account token; an offer with a name, which not every source can say.
+      var offer: Told<Purchase.Offer>?
+      /// What the newest of V1 and receipts says of the end.
+      var unsigned: Told<Unsigned>?
+    }
+
+    /// What V1 or a receipt says of the end of a transaction. Milliseconds since 1970.
+    struct Unsigned: Sendable, Equatable {
+      /// A time that lies surely before it was made.
+      var certain: Int64
+      /// Nil if it says none.
+      var expires: Int64?
+      /// The cancellation date, unless it is that of an upgrade.
+      var cancel: Int64?
     }
 
     /// Nearly no register has one, and registers are moved often.
@@ -126,7 +152,7 @@ public struct StreamState: Sendable, Equatable {
         itemHash = Self.hash(of: transaction.webOrderLineItemId)
         let isEndless = transaction.isEndless
         expires = isEndless ? transaction.purchaseDate : transaction.expiresDate
-        reason = Replacements.Reason(transaction.transactionReason)
+        reason = Replacements.Reason(transaction)
         isAnomalous = isEndless || transaction.hasImpossibleValue
       }
 
@@ -212,6 +238,9 @@ public struct StreamState: Sendable, Equatable {
   /// Every original transaction id that the stream ever named as the one it replaced (MIGRATION),
   /// sorted by bytes. Answers about the past also need those that newer events no longer name.
   public internal(set) var previousOriginalTransactionIds: [String] = []
+  /// Every app account token that the stream was ever told with, sorted by bytes: answers about the
+  /// past also need those that newer events no longer name.
+  public internal(set) var toldAccountTokens: [String] = []
 
   public init() {}
 
@@ -232,12 +261,12 @@ public struct StreamState: Sendable, Equatable {
 
   /// Every app account token in the stream's registers, sorted by bytes.
   public var accountTokens: [String] {
-    distinct(and: renewal?.renewal.appAccountToken) { $0.transaction.appAccountToken }
+    distinct(and: renewal?.renewal.appAccountToken) { $0.accountToken }
   }
 
   /// Every app transaction id in the stream's registers, sorted by bytes.
   public var appTransactionIds: [String] {
-    distinct(and: renewal?.renewal.appTransactionId) { $0.transaction.appTransactionId }
+    distinct(and: renewal?.renewal.appTransactionId) { $0.held.transaction.appTransactionId }
   }
 
   /// The same state without seqs: nothing else in it depends on the order of arrival.
@@ -250,7 +279,7 @@ public struct StreamState: Sendable, Equatable {
 
   /// The distinct values of all transactions and one more, sorted by bytes.
   private func distinct(
-    and other: String?, _ value: (TransactionRegister.Held) -> String?
+    and other: String?, _ value: (TransactionRegister) -> String?
   ) -> [String] {
     // By bytes: `String` calls two encodings of one accented letter equal, and which of them stayed
     // would depend on the order of a dictionary (promise 6).
@@ -263,7 +292,7 @@ public struct StreamState: Sendable, Equatable {
       last = text
       Self.insert(text, into: &found)
     }
-    for register in transactions.values { add(value(register.held)) }
+    for register in transactions.values { add(value(register)) }
     add(other)
     return found
   }

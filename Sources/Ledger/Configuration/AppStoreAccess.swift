@@ -28,6 +28,8 @@ extension Configuration {
     /// Milliseconds after the end of a paid period without word, after which a customer is due to
     /// be compared with what Apple says.
     public let reconcileAfter: Int64
+    /// A proxy that connects to Apple; nil for none.
+    public let proxy: ServiceURL?
   }
 }
 

@@ -7,6 +7,8 @@ extension Configuration {
   public enum Permission: String, Sendable, CaseIterable {
     /// Every GET.
     case read
+    /// `GET /metrics` alone, which `read` may too.
+    case metrics
     /// Hand over what Apple signed (`POST /v1/transactions`, `POST /v1/receipts`).
     case submit
     /// Say without Apple's proof which account a purchase belongs to.

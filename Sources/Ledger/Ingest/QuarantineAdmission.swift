@@ -11,13 +11,15 @@ public enum QuarantineAdmission {
   ///
   /// - Parameters:
   ///   - ids: at most `batchLimit`.
+  ///   - origin: the app that the owner says they are of, where they name none.
   ///   - now: our clock, milliseconds since 1970; becomes the receive time.
   ///   - onOutcome: called for each that was received, on the writer's thread.
   ///   - completion: called once, with what became of each id once that is synced: `skipped` for
   ///     one that is not in quarantine, `refused` and `noPurchases` for one that stays there.
   /// - Throws: what SQLite reports about the journal; nothing was submitted then.
   public static func admit(
-    _ ids: [Int64], receiver: Receiver, ledger: Ledger, at now: Int64,
+    _ ids: [Int64], from origin: Receiver.EvidenceOrigin? = nil, receiver: Receiver,
+    ledger: Ledger, at now: Int64,
     onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void = { _, _ in },
     completion: @escaping @Sendable ([Outcome]) -> Void
   ) throws(LedgerError) {
@@ -27,7 +29,7 @@ public enum QuarantineAdmission {
     for (index, id) in ids.enumerated() {
       guard let item = try reader.quarantined(id: id) else { continue }
       do throws(Refusal) {
-        let parts = try receiver.readmit(item, at: now)
+        let parts = try receiver.readmit(item, from: origin, at: now)
         if let refusal = parts.lazy.compactMap(\.refusal).first { throw refusal }
         if parts.isEmpty { outcomes[index] = .noPurchases }
         submissions += parts.map { (index, $0) }

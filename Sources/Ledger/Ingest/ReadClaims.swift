@@ -7,9 +7,13 @@ import StrictJSON
 /// Reads what a notification says of itself, and compares it with its row in quarantine.
 extension QuarantineClaims {
   /// Reads the payload of a V2 notification; nil for one that is not JSON.
-  init(v2 root: JSONElement?) {
-    let content = ["data", "appData", "summary", "externalPurchaseToken"]
-      .compactMap { root?[$0] }.first
+  ///
+  /// - Parameter reason: why it is not admitted.
+  init(v2 root: JSONElement?, _ reason: String) {
+    // A former build kept what has content of another name as payload_content, and read none of it.
+    let content =
+      ["data", "appData", "summary", "externalPurchaseToken"].compactMap { root?[$0] }.first
+      ?? (reason == "payload_content" ? nil : root.flatMap(NotificationPayload.unknownContent))
     self.init(
       notificationUUID: root?["notificationUUID"]?.string.flatMap { NotificationUUID($0) },
       environment: Self.text(content?["environment"]).map(Environment.init(rawValue:)),
@@ -58,13 +62,15 @@ extension QuarantineClaims {
       guard let message = try? SignedMessage(parsing: item.body) else { return nil }
       self.init(receipt: try? AppReceipt(message.content))
     } else if item.reason == "conflict" {
-      guard let decoded = try? JournaledNotification.decode(signedPayload: item.body[...]) else {
-        return nil
-      }
+      let filed = (item.bundleId ?? "", item.environment ?? .production)
+      guard
+        let decoded = try? JournaledNotification.decode(
+          signedPayload: item.body[...], filed: filed)
+      else { return nil }
       self.init(decoded)
     } else {
       guard let jws = try? CompactJWS(parsing: item.body[...]) else { return nil }
-      self.init(v2: try? JSONDocument(parsing: jws.payload).root)
+      self.init(v2: try? JSONDocument(parsing: jws.payload).root, item.reason)
     }
   }
 
@@ -91,7 +97,8 @@ extension QuarantineClaims {
       // The secret named the app of a V1 body that does not.
       (
         "bundle_id",
-        isV1 && read.bundleId == nil || ByteSearch.areEqual(item.bundleId, read.bundleId)
+        (isV1 || item.reason == "conflict") && read.bundleId == nil
+          || ByteSearch.areEqual(item.bundleId, read.bundleId)
       ),
       (
         "notification_type", ByteSearch.areEqual(item.notificationType, read.notificationType)

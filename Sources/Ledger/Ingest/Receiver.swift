@@ -74,24 +74,31 @@ public final class Receiver {
   }
 
   /// Receives the body of a quarantined notification again. A receipt has several parts.
-  func readmit(_ item: StoredQuarantine, at now: Int64) throws(Refusal) -> [Received] {
+  ///
+  /// - Parameter origin: the app that the owner says it is of, where it names none.
+  func readmit(
+    _ item: StoredQuarantine, from origin: EvidenceOrigin?, at now: Int64
+  ) throws(Refusal) -> [Received] {
     switch item.source.form {
     case .v1: [try receive(v1Canonical: item.body, of: item.bundleId, at: now)]
     case .receipt: try receive(receipt: item.body, at: now).parts
-    default: [try receive(signedPayload: item.body[...], at: now)]
+    default: [try receive(signedPayload: item.body[...], from: origin, at: now)]
     }
   }
 
   /// Receives a signedPayload.
   ///
+  /// - Parameter origin: the app that the owner says it is of, where it names none.
   /// - Throws: as `receive(body:at:preservesReceivedAt:)`.
   public func receive(
-    signedPayload: ArraySlice<UInt8>, at now: Int64, preservesReceivedAt: Bool = false
+    signedPayload: ArraySlice<UInt8>, from origin: EvidenceOrigin? = nil, at now: Int64,
+    preservesReceivedAt: Bool = false
   ) throws(Refusal) -> Received {
     let proven = try proof.prove(signedPayload, at: now)
     // It is genuine: from here on only a forged nested JWS is refused (promise 2).
     do throws(Refusal) {
-      let notification = try proof.notification(in: proven, at: now)
+      let filed = origin.map { ($0.bundleId, $0.environment) }
+      let notification = try proof.notification(in: proven, filed: filed, at: now)
       let bundleId = try admit(notification.decoded)
       return accept(notification, of: bundleId, at: now, preservesReceivedAt)
     } catch {
@@ -102,8 +109,8 @@ public final class Receiver {
 
   /// Where evidence comes from: an answer is about the app and environment that were asked for.
   public struct EvidenceOrigin: Sendable {
-    let bundleId: String
-    let environment: Environment
+    public let bundleId: String
+    public let environment: Environment
 
     public init(bundleId: String, environment: Environment) {
       self.bundleId = bundleId
@@ -154,10 +161,15 @@ public final class Receiver {
 
   /// Checks that the notification is for one of our apps, as configured, and returns its bundle id.
   private func admit(_ notification: DecodedNotification) throws(Refusal) -> String {
-    guard let bundleId = notification.bundleId, let app = apps[exactly: bundleId] else {
+    let id = notification.appAppleId
+    let named =
+      notification.bundleId ?? apps.values.first { id != nil && $0.appAppleId == id }?.bundleId
+    guard let bundleId = named, let app = apps[exactly: bundleId] else {
       throw .notAdmitted("other_app")
     }
-    if notification.environment == .production, notification.appAppleId != app.appAppleId {
+    if notification.environment == .production, id != app.appAppleId,
+      notification.hasKnownContent || id != nil
+    {
       throw .notAdmitted("other_app_apple_id")
     }
     guard app.environments.contains(notification.environment) else {
@@ -193,7 +205,7 @@ public final class Receiver {
   private func quarantine(
     _ refusal: Refusal, _ proven: NotificationProof.ProvenJWS, at now: Int64
   ) -> Received {
-    let claims = QuarantineClaims(v2: proven.document?.root)
+    let claims = QuarantineClaims(v2: proven.document?.root, refusal.code)
     let item = NewQuarantine(
       reason: refusal.code, owner: owner(claims.bundleId), source: .v2, claims: claims,
       receivedAt: now, body: Array(proven.jws.text), bodySHA256: proven.bodySHA256)

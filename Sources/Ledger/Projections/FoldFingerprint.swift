@@ -70,7 +70,8 @@ enum FoldFingerprint {
 
   private static let decided = [
     "transaction_id", "other_transaction_ids", "ended_at_ms", "replaced_by", "revoked_at_ms",
-    "refunded_milliunits", "price_milliunits",
+    "refunded_milliunits", "price_milliunits", "refunded_seats", "seats_refunded_at_ms",
+    "is_upgraded", "expires_at_ms", "reason", "app_account_token", "offer_type",
   ].compactMap { TransactionField.places[$0] }
 
   /// What a row says: of all times first, then of each.
@@ -93,7 +94,7 @@ enum FoldFingerprint {
       .of(answer.productId), .of(answer.expiresAt), .of(answer.gracePeriodExpiresAt),
       .of(answer.revokedAt), .of(answer.autoRenew), .of(answer.pendingProductId),
       .of(answer.hasGap), .of(answer.priceIncrease?.rawValue), .of(answer.commitmentAutoRenew),
-      .of(answer.hasAnomaly),
+      .of(answer.hasAnomaly), .of(answer.seats),
     ]
   }
 

@@ -135,6 +135,12 @@ struct FoldHistories {
     var members: [(String, JSONValue)] = []
     if random.once(in: 8) { members.append(("isUpgraded", .boolean(true))) }
     if random.once(in: 6) { members.append(("billingPlanType", .string("MONTHLY"))) }
+    if random.once(in: 4) {
+      let seats = JSONValue.object([("revokedSeatQuantity", .integer(random.below(2)))])
+      members += [
+        ("multiSeatInfo", seats), ("additionalTransactionReason", .string("SEAT_ADDITION")),
+      ]
+    }
     if random.once(in: 6) {
       members.append(
         (
@@ -203,7 +209,9 @@ struct FoldHistories {
       ("is_in_billing_retry_period", .string("\(random.below(2))")),
       ("grace_period_expires_date_ms", Self.text(random.time())),
     ])
-    let type = random.pick(["DID_RENEW", "CANCEL", "REFUND", "DID_CHANGE_RENEWAL_STATUS"])
+    let type = random.pick([
+      "DID_RENEW", "CANCEL", "REFUND", "DID_CHANGE_RENEWAL_STATUS", "INTERACTIVE_RENEWAL",
+    ])
     let body = JSONValue.object([
       ("notification_type", .string(type)), ("environment", .string("PROD")),
       ("original_transaction_id", .string("1")),
@@ -240,6 +248,10 @@ struct FoldHistories {
     }
     if random.once(in: 8) { entry.append(("is_upgraded", .string("true"))) }
     if random.once(in: 4) { entry.append(("is_trial_period", .string("true"))) }
+    // No other number is drawn for these.
+    let days = start / Generator.day
+    if days % 4 == 0 { entry.append(("app_account_token", .string("t2"))) }
+    if days % 3 == 1 { entry.append(("offer_code_ref_name", .string("o"))) }
     if let item = random.pick([nil, "0", "8", "9"]) {
       entry.append(("web_order_line_item_id", .string(item)))
     }

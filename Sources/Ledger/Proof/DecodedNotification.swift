@@ -14,7 +14,8 @@ public struct DecodedNotification: Sendable {
   public let notificationUUID: NotificationUUID
   public let environment: Environment
   /// Nil for a V1 body that names none: it is for the app whose secret matched. Nil for renewal
-  /// information, which names none: it is for the app of its transaction.
+  /// information, which names none: it is for the app of its transaction. Nil for content of an
+  /// unknown name that has the appAppleId alone.
   public let bundleId: String?
   let appAppleId: Int64?
   public let notificationType: String
@@ -26,6 +27,9 @@ public struct DecodedNotification: Sendable {
   private let status: Int64?
   public let transactions: [Transaction]
   private let renewal: RenewalInfo?
+  private var consumptionRequestReason: String?
+  /// Content of an unknown name need not name the app twice.
+  private(set) var hasKnownContent = true
   /// As in `FoldEvent`.
   private let receiptDate: Int64
   private let renewalChangeDate: Int64?
@@ -46,7 +50,15 @@ public struct DecodedNotification: Sendable {
     status = payload.status
     transactions = try Self.transactions(nested.transaction, payload.signedDate)
     renewal = try Self.renewal(nested.renewal, payload.signedDate)
-    originalTransactionId = try Self.stream(nested)
+    if case .other(let stream) = payload.content {
+      hasKnownContent = false
+      originalTransactionId = stream.flatMap {
+        $0.utf8.count <= Self.maximumIdentifier ? $0 : nil
+      }
+    } else {
+      originalTransactionId = try Self.stream(nested)
+    }
+    consumptionRequestReason = payload.consumptionRequestReason
     (receiptDate, renewalChangeDate) = (0, nil)
   }
 
@@ -155,7 +167,7 @@ public struct DecodedNotification: Sendable {
       seq: seq, uuid: notificationUUID, notificationType: notificationType, subtype: subtype,
       signedDate: signedDate, source: source, environment: environment, status: status,
       transactions: transactions, renewal: renewal, receiptDate: receiptDate,
-      renewalChangeDate: renewalChangeDate)
+      renewalChangeDate: renewalChangeDate, consumptionRequestReason: consumptionRequestReason)
   }
 
   // MARK: Decoding V2
@@ -163,8 +175,10 @@ public struct DecodedNotification: Sendable {
   /// Decodes the outer payload of a V2 notification.
   ///
   /// - Throws: as `init(_:_:)`.
-  static func payload(_ root: JSONElement) throws(Refusal) -> NotificationPayload {
-    try mapError(Refusal.init, try NotificationPayload(root))
+  static func payload(
+    _ root: JSONElement, filed: NotificationPayload.Filed? = nil
+  ) throws(Refusal) -> NotificationPayload {
+    try mapError(Refusal.init, try NotificationPayload(root, filed: filed))
   }
 
   private static func transactions(
@@ -244,7 +258,7 @@ public struct DecodedNotification: Sendable {
     _ nested: JSONElement, _ payload: NotificationPayload, environment member: String
   ) throws(Refusal) {
     guard nested.kind == .object else { throw .notAdmitted("nested_payload") }
-    guard isSame(nested["bundleId"], payload.bundleId) else {
+    guard isSame(nested["bundleId"], payload.bundleId ?? "") else {
       throw .notAdmitted("nested_bundle_id")
     }
     guard isSame(nested[member], payload.environment.rawValue) else {

@@ -42,7 +42,8 @@ package final class EventProof {
     case .v1: return try v1(body, filed, isFormer).envelope(filed)
     case .receipt, .jws, nil:
       return try signed(
-        body, of: filed.source, about: filed.originalTransactionId, at: filed.receivedAt, known
+        body, of: filed.source, about: filed.originalTransactionId, at: filed.receivedAt, known,
+        filed: (filed.bundleId, filed.environment)
       ).envelope(filed)
     }
   }
@@ -52,21 +53,23 @@ package final class EventProof {
   /// - Parameters:
   ///   - originalTransactionId: which of a receipt's it is about.
   ///   - now: milliseconds since 1970, for a body that claims no date.
+  ///   - filed: as `NotificationPayload` takes it.
   /// - Throws: as `envelope`.
   package func signed(
     _ body: [UInt8], of source: EventSource, about originalTransactionId: String?, at now: Int64,
-    _ known: NotificationProof.ProvenJWS? = nil
+    _ known: NotificationProof.ProvenJWS? = nil, filed: NotificationPayload.Filed? = nil
   ) throws(Refusal) -> DecodedNotification {
     if source.form == .receipt {
       return try receipts.notification(body, of: originalTransactionId, at: now)
     }
     guard source.form == .jws else { throw .notAdmitted("payload_shape") }
     guard let proof else {
-      return try JournaledNotification.decode(signedPayload: body[...], of: source)
+      return try JournaledNotification.decode(
+        signedPayload: body[...], of: source, filed: filed)
     }
     let proven: NotificationProof.ProvenJWS
     if let known { proven = known } else { proven = try proof.prove(body[...], at: now) }
-    return try proof.notification(in: proven, of: source, at: now).decoded
+    return try proof.notification(in: proven, of: source, filed: filed, at: now).decoded
   }
 
   /// A V1 event was authentic by a secret that is not stored; that its body has the canonical form

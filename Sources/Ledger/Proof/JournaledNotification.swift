@@ -46,17 +46,23 @@ public enum JournaledNotification {
   ) -> Bool {
     guard journaled.source == .v2, event.transactions.isEmpty,
       let payload = journaled.exactPayload, let root = try? root(payload),
-      let notification = try? DecodedNotification.payload(root)
+      let notification = try? DecodedNotification.payload(root, filed: nowhere)
     else { return false }
     return notification.signedTransactionInfo != nil
   }
 
+  /// Content that names no app is about no stream, and folds into nothing: where it was filed
+  /// makes no difference.
+  private static let nowhere: NotificationPayload.Filed = ("", .production)
+
   /// Decodes a signedPayload, or the JWS of evidence, without proving it.
   ///
+  /// - Parameter filed: as `NotificationPayload` takes it.
   /// - Throws: `Refusal.malformed` or `Refusal.notAdmitted`, as `NotificationProof.notification`
   ///   does for a proven one.
   public static func decode(
-    signedPayload: ArraySlice<UInt8>, of source: EventSource = .v2
+    signedPayload: ArraySlice<UInt8>, of source: EventSource = .v2,
+    filed: NotificationPayload.Filed? = nil
   ) throws(Refusal) -> DecodedNotification {
     if source.isEvidence {
       guard let jws = try? CompactJWS(parsing: signedPayload) else {
@@ -64,7 +70,8 @@ public enum JournaledNotification {
       }
       return try DecodedNotification(try root(jws.payload), source, uuid: jws.uuid)
     }
-    let payload = try DecodedNotification.payload(try decodePayload(ofJWS: signedPayload))
+    let payload = try DecodedNotification.payload(
+      try decodePayload(ofJWS: signedPayload), filed: filed)
     let nested = NestedPayloads(
       transaction: try payload.signedTransactionInfo.map(decodePayload(ofJWS:)),
       renewal: try payload.signedRenewalInfo.map(decodePayload(ofJWS:)),
@@ -102,7 +109,8 @@ public enum JournaledNotification {
   ) throws(Unreadable) -> FoldEvent {
     var parts = JournaledParts(nested)
     do throws(Refusal) {
-      let outer = try DecodedNotification.payload(try root(payload, within: .stored))
+      let outer = try DecodedNotification.payload(
+        try root(payload, within: .stored), filed: nowhere)
       let decoded = try DecodedNotification(outer, try parts.payloads(in: outer))
       guard parts.areAllUsed else { throw Refusal.malformed("nested_payload") }
       return decoded.foldEvent(seq: seq)

@@ -90,11 +90,13 @@ public final class NotificationProof {
   ///
   /// - Parameters:
   ///   - source: `v2`, or that of evidence.
+  ///   - filed: as `NotificationPayload` takes it.
   ///   - now: milliseconds since 1970, for nested JWS that claim no usable date.
   /// - Throws: `Refusal.notAdmitted` if the payload has another shape, its parts do not belong
   ///   together, or an identifier contains NUL; `Refusal.untrusted` if a nested JWS is not proven.
   public func notification(
-    in proven: ProvenJWS, of source: EventSource = .v2, at now: Int64
+    in proven: ProvenJWS, of source: EventSource = .v2,
+    filed: NotificationPayload.Filed? = nil, at now: Int64
   ) throws(Refusal) -> ProvenNotification {
     guard let document = proven.document else { throw .notAdmitted("payload_json") }
     if source.isEvidence {
@@ -104,7 +106,7 @@ public final class NotificationProof {
         try DecodedNotification(document.root, source, uuid: uuid),
         body: .jws(proven.jws), bodySHA256: proven.bodySHA256)
     }
-    let payload = try DecodedNotification.payload(document.root)
+    let payload = try DecodedNotification.payload(document.root, filed: filed)
     let nested = NestedPayloads(
       transaction: try proveNested(
         payload.signedTransactionInfo, dateMember: "signedDate", at: now),

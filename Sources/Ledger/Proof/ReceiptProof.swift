@@ -78,6 +78,15 @@ public final class ReceiptProof {
     }
   }
 
+  /// When the first certificate of a receipt ended and when it says that it was made, where that is
+  /// later; milliseconds since 1970. Nothing of it need be proven.
+  public static func lateness(of der: [UInt8]) -> (ended: Int64, made: Int64)? {
+    guard let message = try? SignedMessage(parsing: der), let ended = message.certificatesEnd,
+      let made = AppReceipt.claimedCreationDate(message.content), made > ended
+    else { return nil }
+    return (ended, made)
+  }
+
   private static func refusal(_ failure: ProofFailure) -> Refusal {
     switch failure {
     case .malformed(let code): .malformed(code)

@@ -30,7 +30,7 @@ public enum DurableFile {
   public static func isPrivate(_ path: String) throws(LedgerError) -> Bool {
     var status = stat()
     guard stat(path, &status) == 0 else { throw .last("read the status of \(path)") }
-    return status.st_mode & 0o077 == 0
+    return FileMode.isPrivate(status)
   }
 
   /// Reads up to `limit` bytes from the start of a file.

@@ -15,6 +15,20 @@ public struct FileMode: Sendable, Equatable {
   /// Whether group or others may change it.
   public var isWritableByOthers: Bool { bits & 0o022 != 0 }
 
+  /// Whether a file of this mode is kept from all but its owner. A secret of root may be read by
+  /// its group too: a process of another user reads it as a member, as Kubernetes gives secrets.
+  ///
+  /// - Parameters:
+  ///   - owner: the user id of the file's owner.
+  ///   - user: the user id of the process that reads it.
+  package static func isPrivate(bits: UInt32, owner: UInt32, readBy user: UInt32) -> Bool {
+    bits & (owner == 0 && user != 0 ? 0o037 : 0o077) == 0
+  }
+
+  static func isPrivate(_ status: stat) -> Bool {
+    isPrivate(bits: UInt32(status.st_mode), owner: status.st_uid, readBy: geteuid())
+  }
+
   /// The mode of the file at a path; nil if there is none. Follows links.
   ///
   /// - Throws: `LedgerError.system`, which holds the path and errno.

@@ -40,7 +40,7 @@ public struct OpenFile: ~Copyable {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw .last("read the status of \(path)") }
     return (
-      status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 == 0, Int64(status.st_size)
+      status.st_mode & S_IFMT == S_IFREG, FileMode.isPrivate(status), Int64(status.st_size)
     )
   }
 

@@ -105,6 +105,15 @@ extension NamedAnswer {
       JSONMember("ended_at", .time("When access ended; null if it is active, or never was.")) {
         $0.absence?.endedAt
       },
+      JSONMember("trial", .boolean("Whether it is a free trial, so that nothing was paid yet.")) {
+        $0.access?.isTrial ?? false
+      },
+      JSONMember(
+        "offer_type",
+        .integer(
+          "The offer of the period that is paid for. Apple's offerType: "
+            + "\(ValueDescriptions.offerType.list).")
+      ) { $0.access?.offer?.type },
     ])
 
   private static let change = JSONObject<Change>([

@@ -85,6 +85,7 @@ extension LedgerReader {
           ? try journal.accounts(of: stream.key).map { CustomerKey(.account, $0) } : [],
         stream.ids[0].map { CustomerKey(.appAccountToken, $0) },
         [CustomerKey(.originalTransactionId, id)],
+        stream.ids[3].map { CustomerKey(.appAccountToken, $0) },
       ]
       let first = ids.firstIndex { !$0.isEmpty } ?? 0
       concerned.owners.formUnion(ids[first])

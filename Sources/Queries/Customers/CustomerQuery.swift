@@ -252,21 +252,30 @@ extension LedgerReader {
     let query = KeptRows.Query(kind, asked.id, asked.environment, asked.bundleId)
     // An answer about the past is folded from the journal: of its rows only the keys are used.
     let isKept = !question.isAboutThePast
-    func read() throws(LedgerError) -> [ProjectedRow] {
-      let found = try opened.reader.customerRows(
-        kind, asked.id, asked.environment, asked.bundleId, limit: asked.maximumRows + 1, spans)
+    let kinds = isKept || kind != .appAccountToken ? [kind] : [kind, .formerAccountToken]
+    func read(
+      where covers: (_ bundleId: String) -> Bool = { _ in true }
+    ) throws(LedgerError) -> [ProjectedRow] {
+      var found: [ProjectedRow] = []
+      for kind in kinds {
+        found += try opened.reader.customerRows(
+          kind, asked.id, asked.environment, asked.bundleId, limit: asked.maximumRows + 1, spans,
+          where: covers)
+      }
+      return found
+    }
+    func readAndKeep() throws(LedgerError) -> [ProjectedRow] {
+      let found = try read()
       if isKept { keep(found, query, spans) }
       return found
     }
-    var found = (isKept ? kept(query, spans) : nil) ?? rows(read)
+    var found = (isKept ? kept(query, spans) : nil) ?? rows(readAndKeep)
     // Rows that may not be shown must not take the place of others, nor be counted.
     if let all = found, all.count > asked.maximumRows,
       all.contains(where: { !question.covers($0.key) })
     {
       found = rows { () throws(LedgerError) in
-        try opened.reader.customerRows(
-          kind, asked.id, asked.environment, asked.bundleId, limit: asked.maximumRows + 1, spans
-        ) { bundleId in
+        try read { (bundleId) in
           question.covers(
             StreamKey(
               environment: asked.environment, bundleId: bundleId, originalTransactionId: ""))
@@ -281,7 +290,7 @@ extension LedgerReader {
       }
     }
     for stream in later.values where asked.covers(stream.key) && question.covers(stream.key) {
-      if stream.hasId(asked.id, kind) {
+      if kinds.contains(where: { stream.hasId(asked.id, $0) }) {
         streams.append(Located(key: stream.key, row: stream.row, opened: opened))
       }
     }

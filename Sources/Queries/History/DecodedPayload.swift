@@ -36,7 +36,7 @@ enum DecodedPayload {
   private static func v2(_ payload: [UInt8]) -> JSONValue {
     guard let root = try? JSONDocument(parsing: payload).root else { return .null }
     return replacing(root) { name, value in
-      guard name == "data" || name == "appData" else { return nil }
+      guard value.kind == .object else { return nil }
       return replacing(value) { name, value in nested.contains(name) ? nestedPayload(value) : nil }
     }
   }

@@ -27,6 +27,8 @@ public struct HistoryEntry: Sendable {
   public let redeliveries: Redeliveries?
   /// The decoded notification; nil unless it was asked for.
   public let payload: JSONValue?
+  /// Apple's members that neither row nor purchase has, by their names.
+  let others: [(name: String, value: JSONValue)]
   /// What the receipt in a version 1 notification proves; nil if it carries none, or if receipts
   /// were not to be proven.
   public let receipt: V1Receipt?
@@ -64,6 +66,10 @@ public struct HistoryEntry: Sendable {
 
   /// How much a refund gave back, where that is not all.
   private var refunded: String? {
+    let seats = transaction?.multiSeatInfo?.revokedSeatQuantity
+    if event.notificationType == "REFUND", event.subtype == "SEATS", let seats {
+      return "\(seats) seats refunded"
+    }
     guard event.notificationType == "REFUND", let share = transaction?.revocationPercentage,
       share != Self.whole
     else { return nil }
@@ -121,6 +127,13 @@ public struct HistoryEntry: Sendable {
       "unread_transaction",
       .boolean("Present and true where its transaction cannot be read and was not folded.")
     ) { $0.hasUnreadTransaction ? true : nil },
+    .ifAny(
+      "others",
+      .map(
+        .anything(),
+        "Members of Apple's that neither row nor purchase has, by their names and as Apple wrote "
+          + "them.")
+    ) { $0.others.isEmpty ? nil : JSONValue.object($0.others) },
     .ifAny(
       "rules",
       .list(.text("What the rules made of its transaction, in plain words; told once for each."))

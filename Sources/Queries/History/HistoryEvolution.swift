@@ -93,6 +93,7 @@ struct HistoryEvolution {
       } ?? false,
       changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
       redeliveries: redeliveries, payload: isRaw && isShown(event) ? shown(payload) : nil,
+      others: isShown(event) ? AppleMembers(payload).others : [],
       receipt: receipt(in: payload, receivedAt: event.receivedAt),
       replacement: Replacement.of(transaction?.revocationDate, among: replacements),
       givenBack: transaction.flatMap(givenBack))

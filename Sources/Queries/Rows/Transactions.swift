@@ -18,7 +18,9 @@ extension LedgerReader {
     guard let key = try Self.only(keys) else { return nil }
     let state = try journaledState(of: key, question)
     guard state.eventCount > 0 else { return nil }
-    return try told(state.lines(of: key), of: key, question)
+    let confirmed = try journal.confirmedTransactions(
+      key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+    return try told(state.lines(of: key), of: key, question).map { $0.confirmed(at: confirmed) }
   }
 
   /// Lines where what was taken back for a purchase that replaces their row is no refund.

@@ -30,6 +30,14 @@ public struct SignedMessage: Sendable {
     (content, certificates, signer) = parts
   }
 
+  /// When the first of its certificates ends, milliseconds since 1970; nil if none can be read.
+  public var certificatesEnd: Int64? {
+    let ends = certificates.compactMap { der in
+      (try? Certificate(der: Array(der)))?.validity?.upperBound
+    }
+    return ends.min().map { $0 * 1000 }
+  }
+
   /// The bytes from the beginning by which `isLikely` tells.
   public static let startBytes = 18
 

@@ -23,6 +23,29 @@ extension JournalReader {
       .bind(4, signedThrough).bind(5, receivedThrough).first { $0.int(0) }
   }
 
+  /// The same for each transaction of a stream, by transaction id.
+  ///
+  /// - Parameters: as of `confirmedAt`.
+  /// - Throws: what SQLite reports.
+  public func confirmedTransactions(
+    _ key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
+  ) throws(LedgerError) -> [String: Int64] {
+    guard try hasEvidence() else { return [:] }
+    var found: [String: Int64] = [:]
+    try connection.statement(
+      """
+      SELECT transaction_id, max(signed_date_ms) FROM held_evidence
+      WHERE stream_id = \(Self.streamId) AND transaction_id IS NOT NULL
+        AND signed_date_ms <= ? AND received_at_ms <= ? GROUP BY transaction_id
+      """
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .bind(4, signedThrough).bind(5, receivedThrough).forEach { row in
+        found[row.text(0)] = row.int(1)
+        return true
+      }
+    return found
+  }
+
   /// What Apple said again about the customers of one app in one environment.
   public struct Confirmations: Sendable, Equatable {
     /// Customers about whom it did in the time that was asked for.

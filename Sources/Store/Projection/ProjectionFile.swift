@@ -7,10 +7,11 @@ public import Platform
 public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
-  static let schema = 14
+  static let schema = 15
   /// The tables and views of an empty projection.
   static let tables = Migrations.projection([
-    ("{purchase}", RowLayout.purchaseColumns), ("{line}", LineTable.definitions),
+    ("{purchase}", RowLayout.purchaseColumns), ("{terms}", RowLayout.termColumns),
+    ("{line}", LineTable.definitions),
     ("{entitlement}", SQLView.selected), ("{transaction}", SQLView.selectedLine),
   ])
   /// Finds rows by their present answer, and what time alone changes by its time. A build makes

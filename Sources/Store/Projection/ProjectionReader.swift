@@ -56,7 +56,7 @@ public final class ProjectionReader {
       FROM token t LEFT JOIN entitlement e ON e.id = t.entitlement_id
         LEFT JOIN app a ON a.id = e.app_id
       UNION ALL
-      SELECT 4, p.original_transaction_id || ' ' || p.named_at_ms || ' ' || p.transaction_id,
+      SELECT 5, p.original_transaction_id || ' ' || p.named_at_ms || ' ' || p.transaction_id,
         a.environment, a.bundle_id, e.original_transaction_id
       FROM predecessor p JOIN app a ON a.id = p.app_id
         LEFT JOIN entitlement e ON e.original_transaction_id = p.successor AND e.app_id = p.app_id
@@ -209,6 +209,8 @@ public final class ProjectionReader {
   public enum IdKind: Int64, Sendable {
     case appAccountToken = 1
     case appTransactionId
+    /// An account token that the row was told with before.
+    case formerAccountToken = 4
   }
 
   /// Up to `limit` rows that have an id, after a key, in key order.

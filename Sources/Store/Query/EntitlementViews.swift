@@ -49,6 +49,10 @@ extension SQLView {
     """,
     "price_increase": "CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END",
     "commitment_auto_renew": "iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew)",
+    // As `EntitlementRow` has it: a period that was refunded says nothing of the next one.
+    "revoked_at_ms": """
+    iif(s.status = 'revoked' OR s.gap OR e.revoked_at_ms > clock.now, e.revoked_at_ms, NULL)
+    """,
     "succeeded_by": successor, "last_event_seq": "e.last_seq",
     "last_notification_uuid": """
     lower(substr(hex(e.last_uuid), 1, 8) || '-' || substr(hex(e.last_uuid), 9, 4) || '-'
@@ -57,6 +61,26 @@ extension SQLView {
     """,
     "last_notification_type": "e.last_type",
   ]
+
+  /// `transaction_v1` of a connection that has the journal: `signed_date_ms` is that of the newest
+  /// evidence, journaled or held.
+  static let confirmedTransactionSQL = """
+    CREATE TEMP VIEW transaction_v1 AS SELECT
+    \(TransactionField.all.map { confirmed($0.column) }.joined(separator: ", "))
+    FROM \(projectionSchema).transaction_v1 t
+    """
+
+  private static func confirmed(_ column: String) -> String {
+    guard column == "signed_date_ms" else { return "t.\(column)" }
+    return """
+      max(t.signed_date_ms, coalesce((
+        SELECT max(h.signed_date_ms) FROM \(journalSchema).held_evidence h
+        WHERE h.transaction_id = t.transaction_id AND h.stream_id = (
+          SELECT s.id FROM \(journalSchema).stream s JOIN \(journalSchema).app a ON a.id = s.app_id
+          WHERE s.original_transaction_id = t.original_transaction_id
+          AND a.environment = t.environment AND a.bundle_id = t.bundle_id)), 0)) AS signed_date_ms
+      """
+  }
 
   /// What the view `transaction_v1` selects: of the line `t`, its row `e` and its app `a`.
   static let selectedLine = TransactionField.all.map { field in

@@ -25,14 +25,27 @@ struct QueryFiles {
   mutating func attachProjection() throws(LedgerError) {
     while let path = try projection() {
       do throws(LedgerError) {
-        return try attach(
+        try attach(
           path, as: SQLView.projectionSchema, applicationId: ProjectionFile.applicationId,
           known: ProjectionFile.schema)
+        return try confirmTransactions()
       } catch {
         // If the projection was removed after the link was read, the link leads elsewhere now.
         if try projection() == path { throw error }
       }
     }
+  }
+
+  /// Makes a view of purchases whose dates count what the journal holds, in place of that of the
+  /// projection, which does not know it.
+  private mutating func confirmTransactions() throws(LedgerError) {
+    guard try hasTable("held_evidence"),
+      try tables().contains(where: {
+        $0.schema == SQLView.projectionSchema && $0.name == SQLView.transaction.name
+      })
+    else { return }
+    try connection.execute(
+      "PRAGMA query_only=OFF; \(SQLView.confirmedTransactionSQL); PRAGMA query_only=ON")
   }
 
   /// Attaches what customers have by name, and makes its view, which takes the names of accounts

@@ -60,7 +60,8 @@ public final class QueryReader {
     authorizer.attach(to: handle)
     try authorizer.learn { () throws(LedgerError) in
       for view in present {
-        _ = try connection.statement("SELECT * FROM \(view.schema).\(view.name)")
+        // That of the connection itself, where it has one.
+        _ = try connection.statement("SELECT * FROM \(view.name)")
       }
     }
   }

@@ -131,7 +131,7 @@ extension Statement {
   }
 
   /// A JSON array of texts; anything else has another checksum.
-  private static func texts(_ text: String) -> [String] {
+  static func texts(_ text: String) -> [String] {
     guard let root = try? JSONDocument(parsing: Array(text.utf8)).root else { return [] }
     return root.elements.compactMap(\.string)
   }

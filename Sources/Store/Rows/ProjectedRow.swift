@@ -36,7 +36,7 @@ public struct FoldedStream: Sendable, Equatable {
   public let state: [UInt8]
   /// The ids by which the row can be found, in the order of the kinds of the table `token`: app
   /// account tokens, in lower case, because an app may write a UUID in either; app transaction ids;
-  /// original transaction ids of predecessors.
+  /// original transaction ids of predecessors; account tokens that it was told with before.
   public let ids: [[String]]
   /// The streams that it replaced.
   public let predecessors: [Predecessor]
@@ -71,10 +71,10 @@ public struct FoldedStream: Sendable, Equatable {
   }
 
   static func ids(_ state: StreamState) -> [[String]] {
-    [
-      state.accountTokens.map { $0.lowercased() }, state.appTransactionIds,
-      state.previousOriginalTransactionIds,
-    ]
+    let tokens = state.accountTokens.map { $0.lowercased() }
+    // Nearly no stream has any but those of now.
+    let former = state.toldAccountTokens.map { $0.lowercased() }.filter { !tokens.contains($0) }
+    return [tokens, state.appTransactionIds, state.previousOriginalTransactionIds, former]
   }
 }
 

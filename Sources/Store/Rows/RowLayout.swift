@@ -3,7 +3,13 @@ import Entitlements
 /// The tables of rows and spans: what `RowReading` selects, in its order.
 enum RowLayout {
   /// The columns that `EntitlementRow.visitColumns` adds, and the number of lines.
-  static let content: Range<Int32> = 11..<28
+  static let content = 11..<lineCount + 1
+  /// The first column of the renewal's terms, and the number of lines, which follows them.
+  static let firstTerm: Int32 = 27
+  static let lineCount = firstTerm + Int32(termNames.count)
+  private static let termNames = PurchaseColumns.terms.map(\.name)
+  /// As they are written.
+  static let terms = termNames.joined(separator: ", ")
   /// Of the checksum, and of the transaction.
   static let (spanColumns, firstPurchaseColumn) = (
     Int32(spanNames.count), Int32(answerNames.count)
@@ -11,13 +17,17 @@ enum RowLayout {
 
   private static let answerNames = [
     "checksum", "from_ms", "to_ms", "status", "gives_access", "product_id", "expiry",
-    "expires_at_ms", "gap", "is_turn",
+    "expires_at_ms", "gap", "is_turn", "seats",
   ]
   /// Of the table `entitlement_span`, in the order of `EntitlementRow.visitSpan`.
   static let spanNames = answerNames + PurchaseColumns.all.map(\.name)
 
   /// The definitions of the columns of a purchase, for the table `entitlement_span`.
   static let purchaseColumns = PurchaseColumns.all.map { "\($0.name) \($0.type)," }
+    .joined(separator: "\n  ")
+
+  /// Those of the renewal's terms, for the table `entitlement`.
+  static let termColumns = PurchaseColumns.terms.map { "\($0.name) \($0.type)," }
     .joined(separator: "\n  ")
 
   /// The columns of a row, of a table `e`.
@@ -27,7 +37,7 @@ enum RowLayout {
     e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type, e.last_subtype,
     e.last_signed_date_ms, e.auto_renew, e.renewal_product_id, e.renewed_product_id,
     e.grace_period_expires_at_ms, e.price_increase, e.commitment_auto_renew, e.revoked_at_ms,
-    e.anomaly, e.span_count, e.line_count
+    e.anomaly, e.span_count, \(termNames.map { "e.\($0)" }.joined(separator: ", ")), e.line_count
     """
 
   /// Selects the spans of the row ?1 from the one that answers at the time ?2 on.

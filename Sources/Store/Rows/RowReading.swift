@@ -58,7 +58,7 @@ struct RowReading {
     return Stored(
       id: id, app: app, projected: ProjectedRow(key: key, row: found, broken: broken),
       columns: columns, state: withState ? row.bytes(6) : [], answer: answer,
-      lineCount: row.int(27))
+      lineCount: row.int(RowLayout.lineCount))
   }
 
   private static func columns(_ row: Statement) -> EntitlementRow {
@@ -80,6 +80,8 @@ struct RowReading {
     found.commitmentAutoRenew = row.optionalInt(23).map { $0 == 1 }
     found.revokedAt = row.optionalInt(24)
     found.hasAnomaly = row.int(25) == 1
+    var terms = ColumnReader(statement: row, column: RowLayout.firstTerm)
+    found.renewalTerms.visit(&terms)
     return found
   }
 
@@ -148,7 +150,8 @@ struct RowReading {
     }
     return EntitlementRow.Span(
       from: span.int(1), status: status, givesAccess: span.int(4) == 1, purchase: nil,
-      productId: span.optionalText(5), expiresAt: nil, hasGap: span.int(8) == 1)
+      productId: span.optionalText(5), expiresAt: nil, hasGap: span.int(8) == 1,
+      seats: span.optionalInt(10))
   }
 
   /// The transaction of a span; nil if it has none.
@@ -162,7 +165,7 @@ struct RowReading {
   }
 }
 
-/// Fills a purchase from the columns of a statement, from one on.
+/// Fills a purchase, or the terms of a renewal, from the columns of a statement, from one on.
 private struct ColumnReader: PurchaseVisitor {
   let statement: Statement
   var column: Int32
@@ -174,6 +177,11 @@ private struct ColumnReader: PurchaseVisitor {
 
   mutating func integer(_ name: String, _ value: inout Int64?) {
     value = statement.optionalInt(column)
+    column += 1
+  }
+
+  mutating func texts(_ name: String, _ value: inout [String]) {
+    value = statement.optionalText(column).map(Statement.texts) ?? []
     column += 1
   }
 }

@@ -12,6 +12,9 @@ protocol ColumnSink: PurchaseVisitor {
 extension ColumnSink {
   mutating func text(_ column: String, _ value: inout String?) { add(value) }
   mutating func integer(_ column: String, _ value: inout Int64?) { add(value) }
+  mutating func texts(_ column: String, _ value: inout [String]) {
+    add(value.isEmpty ? .none : FieldValue.texts(value))
+  }
 }
 
 extension Checksum: ColumnSink {
@@ -42,7 +45,7 @@ struct ColumnBinder: ColumnSink {
   }
 }
 
-/// The names of the columns that a purchase is stored in.
+/// The names of the columns that a purchase, and the terms of a renewal, are stored in.
 struct PurchaseColumns: PurchaseVisitor {
   private(set) var types: [(name: String, type: String)] = []
 
@@ -54,7 +57,14 @@ struct PurchaseColumns: PurchaseVisitor {
     return columns.types
   }()
 
+  static let terms: [(name: String, type: String)] = {
+    var (columns, none) = (PurchaseColumns(), RenewalTerms())
+    none.visit(&columns)
+    return columns.types
+  }()
+
   mutating func text(_ column: String, _ value: inout String?) { types.append((column, "TEXT")) }
+  mutating func texts(_ column: String, _ value: inout [String]) { types.append((column, "TEXT")) }
   mutating func integer(_ column: String, _ value: inout Int64?) {
     types.append((column, "INTEGER"))
   }
@@ -152,6 +162,8 @@ extension EntitlementRow {
     sink.add(revokedAt)
     sink.add(hasAnomaly ? 1 : 0)
     sink.add(Int64(spans.count))
+    var terms = renewalTerms
+    terms.visit(&sink)
   }
 
   /// The column `expiry`: what says when a span expires.
@@ -191,6 +203,7 @@ extension EntitlementRow {
     sink.add(expiry == .stored ? expires : nil)
     sink.add(span.hasGap ? 1 : 0)
     sink.add(isTurn(index) ? 1 : 0)
+    sink.add(span.seats)
     guard let purchase = span.purchase else {
       for _ in PurchaseColumns.all { sink.add(nil as Int64?) }
       return

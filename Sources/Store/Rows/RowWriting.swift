@@ -25,7 +25,7 @@ extension Projection {
     let id = try writeRow(packed, app, answer, over: reference, connection)
     try writeSpans(of: id, packed, app, replacing: reference?.spans ?? [], connection)
     try writeLines(of: id, packed, app, replacing: reference?.lines ?? [], connection)
-    let hasSameIds = (reference?.ids ?? [[], [], []]).elementsEqual(packed.ids) {
+    let hasSameIds = (reference?.ids ?? [[], [], [], []]).elementsEqual(packed.ids) {
       $0.elementsEqual($1, by: ByteSearch.areEqual)
     }
     if !hasSameIds {
@@ -84,7 +84,7 @@ extension Projection {
     answer_until_ms, checksum, last_seq, state, lasting_product_id, lasting_from_ms, event_count,
     last_uuid, last_type, last_subtype, last_signed_date_ms, auto_renew, renewal_product_id,
     renewed_product_id, grace_period_expires_at_ms, price_increase, commitment_auto_renew,
-    revoked_at_ms, anomaly, span_count, line_count
+    revoked_at_ms, anomaly, span_count, \(RowLayout.terms), line_count
     """.split { $0 == "," || $0.isWhitespace }
 
   private static let insert = """

@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 
 /// A file of a data folder that belongs to one journal and can be made anew. One that cannot be
 /// used, because it is damaged or of another journal, is put aside.
@@ -86,5 +86,21 @@ struct BoundFile: Sendable {
 
   private func removeLogs(of path: String) throws(LedgerError) {
     for suffix in ["-wal", "-shm", "-journal"] { try DurableFile.remove(path + suffix) }
+  }
+}
+
+extension DataFolder {
+  /// The names of the files beside the journal that a start brings to the schema of this program,
+  /// which older ones then refuse.
+  ///
+  /// - Throws: `LedgerError.newer` for a file of a newer program, otherwise what SQLite reports.
+  public func filesOfOlderSchema() throws(LedgerError) -> [String] {
+    var names: [String] = []
+    for file in [CustomerStore.file(self), SinkFile.file(self)] {
+      if let found = try file.read(in: self), found.schema < file.schema {
+        names.append(file.path.split(separator: "/").last.map(String.init) ?? file.path)
+      }
+    }
+    return names
   }
 }

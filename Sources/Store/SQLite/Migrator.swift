@@ -1,5 +1,5 @@
 import Migrations
-import Platform
+public import Platform
 import SignedData
 
 /// Migrates a journal to the schema of this program. Migrations only go forward.
@@ -42,5 +42,17 @@ enum Migrator {
           .bind(3, SHA256.hash(migration.sql)).bind(4, now).run()
       }
     }
+  }
+}
+
+extension JournalReader {
+  /// The migrations that a writer of this program would apply before anything else, oldest first.
+  ///
+  /// - Throws: `LedgerError.frozenMigration` when an applied migration differs from that of this
+  ///   program, otherwise what SQLite reports.
+  public func pendingMigrations() throws(LedgerError) -> [(number: Int, name: String)] {
+    try Migrator.check(connection)
+    let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
+    return Migrations.journal.filter { $0.number > version }.map { ($0.number, $0.name) }
   }
 }

@@ -31,6 +31,13 @@ enum CommandTable {
       usage: "[--listen HOST:PORT]", flags: ServeCommand.flags,
       example: "subledger serve --config /etc/subledger/config.json", action: ServeCommand.run),
     Command(
+      name: "healthy", summary: "Says whether the daemon takes notifications, for health checks.",
+      details: "Asks the daemon on the data folder over its socket what GET /readyz answers, and "
+        + "waits five seconds at most. Exits with 0 if it takes notifications, else with 1 and the "
+        + "reason.",
+      usage: "", flags: [], example: "subledger healthy --data /var/lib/subledger",
+      action: HealthyCommand.run),
+    Command(
       name: "ingest", summary: "Journals notifications from NDJSON, one POST body per line.",
       details: "Each line is checked like a request to /v1/notifications. Lines "
         + "{\"received_at_ms\":…,\"body\":{…}} keep their receive time. The output of export is "
@@ -165,6 +172,17 @@ enum CommandTable {
       example: "subledger rebuild --diff --output changes.csv --fail-on lost-access",
       action: RebuildCommand.run),
     Command(
+      name: "upgrade-check", summary: "Says what the start of this program would change here.",
+      details: "Run the new program beside the old one, which goes on: the migrations that would "
+        + "run and whether the old program can come back, what another fold or mapping changes and "
+        + "for how many customers, configuration keys, and the disk and time that building rows "
+        + "takes. Builds rows beside the live ones, as rebuild --diff does, and changes nothing "
+        + "else. Exits with 0 if nothing changes but the program, 1 if there is something to read "
+        + "first, 3 or 4 if this program would not start.",
+      usage: "[--keys FILE]", flags: UpgradeCheckCommand.flags,
+      example: "subledger help configuration | ./subledger-new upgrade-check --keys -",
+      action: UpgradeCheckCommand.run),
+    Command(
       name: "quarantine",
       summary: "Lists, admits or drops notifications that were genuine and not admitted.",
       details: "'admit' ingests them again, after the configuration was corrected. 'drop' removes "
@@ -240,8 +258,9 @@ enum CommandTable {
     Command(
       name: "backup", summary: "Copies the journal as of one moment into a new folder, checked.",
       details: "The folder gets its name only after the check. Never overwrites. --check checks an "
-        + "existing backup. Also works while a daemon runs.",
-      usage: "FOLDER | --check FOLDER", flags: BackupCommand.flags,
+        + "existing backup. --nightly runs until SIGTERM and never removes a backup. Also works "
+        + "while a daemon runs.",
+      usage: "FOLDER | --check FOLDER | FOLDER --nightly HH:MM", flags: BackupCommand.flags,
       example: "subledger backup /mnt/backups/subledger-2026-01-31", action: BackupCommand.run),
     Command(
       name: "restore", summary: "Checks a backup and copies it into an empty data folder.",

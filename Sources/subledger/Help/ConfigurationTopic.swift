@@ -58,8 +58,9 @@ enum ConfigurationTopic {
     .heading("Shared secrets of version 1"),
     .paragraph(
       "An app without v1SharedSecretFile does not admit version 1 notifications. The file of "
-        + "secrets must be readable by its owner alone (mode 0600) and holds one secret per line: "
-        + "one, or two during a rotation. An empty secret is refused. Under systemd, "
+        + "secrets must be readable by its owner alone (mode 0600), or be root's and readable by "
+        + "the daemon's group besides (0640), and holds one secret per line: one, or two during a "
+        + "rotation. An empty secret is refused. Under systemd, "
         + "LoadCredential=v1.secret:/etc/subledger/v1.secret puts the file into "
         + "$CREDENTIALS_DIRECTORY, where the bare name \"v1.secret\" is looked up before the "
         + "configuration's folder. systemd reads a credential at the start: a new secret needs a "

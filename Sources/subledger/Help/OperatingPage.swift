@@ -1,6 +1,6 @@
 /// A page of the operating guide, by its task. The files are a part of the program.
 enum OperatingPage: String, CaseIterable {
-  case install, run, connect, recover
+  case install, containers, kubernetes, run, connect, recover
   case customers, queries, finance, accounts, privacy
   case webhooks, forward, mirror
   case monitor, faults, backup, prove, rules
@@ -10,6 +10,8 @@ enum OperatingPage: String, CaseIterable {
   private var bytes: [UInt8] {
     switch self {
     case .install: PackageResources.install_md
+    case .containers: PackageResources.containers_md
+    case .kubernetes: PackageResources.kubernetes_md
     case .run: PackageResources.run_md
     case .connect: PackageResources.connect_md
     case .recover: PackageResources.recover_md

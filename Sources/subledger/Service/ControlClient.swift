@@ -8,7 +8,9 @@ final class ControlClient {
   private let descriptor: Int32
 
   /// Connects; nil if no daemon listens on the socket.
-  init?(_ folder: DataFolder) {
+  ///
+  /// - Parameter seconds: the longest wait to connect, send or receive; nil for no limit.
+  init?(_ folder: DataFolder, seconds: Int? = nil) {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let path = Array(folder.controlSocket.utf8)
@@ -19,6 +21,13 @@ final class ControlClient {
     }
     let opened = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     guard fits, opened >= 0 else { return nil }
+    if let seconds {
+      var limit = timeval(tv_sec: seconds, tv_usec: 0)
+      for option in [SO_SNDTIMEO, SO_RCVTIMEO] {
+        setsockopt(
+          opened, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+      }
+    }
     let connected = withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         connect(opened, $0, socklen_t(MemoryLayout<sockaddr_un>.size))

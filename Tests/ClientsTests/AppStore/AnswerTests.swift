@@ -1,5 +1,6 @@
 import AppStore
 import Clients
+import Platform
 import StrictJSON
 import Support
 import Testing
@@ -43,6 +44,20 @@ import Testing
     #expect(requests[0].field("Content-Type") == "application/json")
     #expect(requests[0].field("Accept") == "application/json")
     #expect(requests[0].field("User-Agent") == "subledger/1.2")
+  }
+
+  @Test func `the proxy of the account is asked in place of Apple`() throws {
+    let proxy = try ScriptedServer { _ in [.response(200, #"{"testNotificationToken":"token"}"#)] }
+    let account = AppStoreAccount(
+      bundleId: Fixture.bundleId, environment: .sandbox,
+      service: try #require(ServiceURL("http://127.0.0.1:9")),
+      key: AppStoreKey(issuerId: "issuer", keyId: "KEY", signing: try Fixture.key.get()),
+      limitShare: 1, proxy: ServiceURL(proxy.address))
+    let client = try AppStoreClient(
+      account, version: "1.2", policy: .once, cancellation: Cancellation())
+    #expect(try client.requestTestNotification() == "token")
+    #expect(
+      proxy.requests.map(\.target) == ["http://127.0.0.1:9/inApps/v1/notifications/test"])
   }
 
   @Test func `a test notification is asked for and followed`() throws {

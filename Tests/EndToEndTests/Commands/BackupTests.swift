@@ -36,6 +36,25 @@ import Testing
     return installation
   }
 
+  @Test func `nightly makes a backup that its date names, and ends at SIGTERM`() throws {
+    let installation = try filled()
+    for wrong in ["3:30", "24:00", "03:60", "now"] {
+      let refused = try installation.run("backup", "/nowhere", "--nightly", wrong)
+      #expect(refused.code == 2 && refused.errors.contains("03:30"), "\(refused)")
+    }
+    let next = Date(timeIntervalSinceNow: 60).ISO8601Format()
+    let command = try installation.launch([
+      "backup", installation.folder.path, "--nightly",
+      String(next.split(separator: "T")[1].prefix(5)), "--config", installation.config.path,
+    ])
+    let path = installation.folder.appending(path: "subledger-\(next.prefix(10))")
+    try command.wait(90, "the backup of this minute") { isThere(path) }
+    command.signal(SIGTERM)
+    #expect(try command.finish(within: 60).code == 0)
+    let checked = try installation.run("backup", "--check", path.path)
+    #expect(checked.code == 0, "\(checked)")
+  }
+
   private func isThere(_ path: URL) -> Bool {
     (try? FileManager.default.attributesOfItem(atPath: path.path)) != nil
   }

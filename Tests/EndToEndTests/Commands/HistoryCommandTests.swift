@@ -173,8 +173,8 @@ import Testing
     try ingest(installation, try all.map(installation.sign))
     let shown = try history(installation, "7000").output
     #expect(shown.contains("  assigned seat withdrawn  (REVOKE)\n"))
-    #expect(shown.contains("transaction 70001, offer 5 (retention), revoked as of"))
-    #expect(shown.contains("ASSIGNMENT_REVOKE\n      (assigned seat withdrawn)\n"))
+    #expect(shown.contains("transaction 70001, offer 5, revoked as of"))
+    #expect(shown.contains("ASSIGNMENT_REVOKE (assigned seat\n      withdrawn)\n"))
     #expect(shown.contains(#/ownership +– → ASSIGNED/#))
     #expect(
       shown.contains("transaction 70002, offer 9, revoked as of 2026-01-01T00:02:00Z, LEASE_"))

@@ -60,8 +60,9 @@ import Testing
     (["man"], .ignores), (["completions", "bash"], .ignores),
   ]
 
-  /// Commands that have a configuration of their own.
-  private static let others: Set = ["init", "demo"]
+  /// Commands that have a configuration of their own, and those whose tests are elsewhere:
+  /// `HealthyTests`, `UpgradeCheckTests`.
+  private static let others: Set = ["init", "demo", "healthy", "upgrade-check"]
 
   private let installation: Installation
   private let paths: [String: String]

@@ -179,7 +179,7 @@ import Testing
     #expect(sentence.contains("No access: the assigned seat was withdrawn on 1 January 2026"))
     #expect(try session.browser.text(".who .pill") == "Revoked")
     #expect(sentence.contains("A seat that was assigned to this customer."))
-    #expect(sentence.contains("Bought with a retention offer (stay)."))
+    #expect(sentence.contains("Bought with an offer (stay)."))
     #expect(try session.browser.text(".events").contains("assigned seat withdrawn"))
     session.expectNoErrors()
   }

@@ -54,6 +54,31 @@ import Testing
     #expect(client.get("/v1/entitlements/7001")?.status == 200)
   }
 
+  @Test func `a token for metrics may read these and nothing else`() throws {
+    let installation = try Installation()
+    let scraper = "e2e-token-of-the-scraper-4720"
+    try installation.configure(with: [
+      (
+        "readTokens",
+        .array([
+          Installation.token("backend", Installation.token, []),
+          Installation.token("scraper", scraper, [("may", .array([.string("metrics")]))]),
+        ])
+      )
+    ])
+    let daemon = try installation.start()
+    let client = daemon.client()
+    #expect(client.post(try installation.sign(Sample.notification(1, otid: "7001")))?.status == 200)
+    #expect(client.get("/metrics", token: scraper)?.status == 200)
+    #expect(client.get("/metrics")?.status == 200, "read includes it")
+    for path in ["/v1/entitlements", "/v1/entitlements/7001", "/v1/events", "/v1/sinks"] {
+      let answer = try #require(client.get(path, token: scraper))
+      #expect(answer.status == 403 && answer.json?["code"]?.string == "not_allowed", "\(path)")
+    }
+    #expect(client.get("/version", token: scraper)?.json?["digest"]?.kind == .null)
+    _ = try daemon.stop()
+  }
+
   @Test func `no guessed token is accepted`() throws {
     let served = try served()
     defer { withExtendedLifetime(served) {} }

@@ -134,10 +134,10 @@ import Testing
     let schemas = try #require(document?["components"]?["schemas"])
     let row = try #require(schemas["Entitlement"]).value.text
     let event = try #require(schemas["HistoryEvent"]).value.text
-    for value in ["ASSIGNED (", "5 (retention)", "ONE_TIME (", "assigned seat"] {
+    for value in ["ASSIGNED (", "4 (win-back)", "ONE_TIME (", "assigned seat"] {
       #expect(row.contains(value), "\(value)")
     }
-    for value in ["5 (retention)", "ONE_TIME (", "ASSIGNMENT_REVOKE (", "REFUND_PRORATED ("] {
+    for value in ["4 (win-back)", "ONE_TIME (", "ASSIGNMENT_REVOKE (", "REFUND_PRORATED ("] {
       #expect(event.contains(value), "\(value)")
     }
   }

@@ -101,6 +101,12 @@ final class MirrorWorld {
     ("last_subtype", "last_event.subtype"), ("last_signed_date_ms", "last_event.signed_date"),
     ("storefront", "storefront"), ("billing_plan", "billing_plan"),
     ("revocation_percentage", "revocation_percentage"),
+    ("renewal_price_milliunits", "renewal_price.milliunits"),
+    ("renewal_currency", "renewal_price.currency"), ("renewal_offer_type", "renewal_offer.type"),
+    ("renewal_offer_identifier", "renewal_offer.identifier"),
+    ("renewal_offer_discount_type", "renewal_offer.discount_type"),
+    ("renewal_offer_period", "renewal_offer.period"), ("renewal_quantity", "renewal_quantity"),
+    ("expiration_reason", "expiration_reason"), ("seats", "seats"),
   ]
 
   /// A row as one line; members that differ show.

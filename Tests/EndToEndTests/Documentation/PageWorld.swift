@@ -11,6 +11,13 @@ final class PageWorld {
   private static let standIns: [(program: String, instead: String, reason: String)] = [
     ("apt-get", "", "needs root; `make deb` tries the package in a fresh Debian"),
     ("make", "", "builds; `DemoTests` runs what `make run` does"),
+    ("docker", "", "no daemon of Docker runs here; `make image` tries the image"),
+    ("kubectl", "", "no cluster runs here; `make deploy-files` checks the files"),
+    ("minisign", "", "the key of a release is not here"),
+    (
+      "sha256sum", "[[ $1 == --ignore-missing ]] || exec /usr/bin/sha256sum \"$@\"",
+      "the files of a release are not here"
+    ),
     ("systemctl", "reload_daemon \"$1\"", "no service manager runs here: SIGHUP is sent"),
     ("psql", "cat >/dev/null", "no server runs here; `MirrorTests` has one"),
     ("kcat", "head -n 1 >/dev/null", "no broker runs here"),
@@ -45,7 +52,7 @@ final class PageWorld {
         simulate\ serve) until_printed '"production"' "$@" ;;
         events\ --follow) until_printed '"seq"' "$@" ;;
         # What it finds, such as a folder of root, is no failure of the command.
-        doctor\ *) "$PROGRAM" "$@" || [ $? = 1 ] ;;
+        doctor\ * | upgrade-check\ *) "$PROGRAM" "$@" || [ $? = 1 ] ;;
         # An account of which nothing is known cannot be forgotten.
         erase\ *)
           "$PROGRAM" grant user-4711 --by account --entitlement pro && exec "$PROGRAM" "$@" ;;

@@ -116,6 +116,24 @@ struct Books {
     /// Until when it is paid, or was; of a refund, its time.
     let end: Int64
     let renewal: JSONValue?
+
+    var renewalPrice: Int64? { renewal?.number("renewalPrice") }
+    var nextPrice: Int64 { renewalPrice ?? purchase.price }
+
+    /// Why it ended.
+    var reason: String {
+      if status == "revoked" { return "refunded" }
+      switch renewal?.number("expirationIntent") {
+      case 1: return "switched off"
+      case 2: return "charge failed"
+      case 3: return "did not agree to a price"
+      case 4: return "not for sale"
+      case 5: return "another reason"
+      default:
+        if renewal?.number("priceIncreaseStatus") == 0 { return "did not agree to a price" }
+        return renewal?.number("autoRenewStatus") == 0 ? "switched off" : "charge failed"
+      }
+    }
   }
 
   /// Of each subscription at a time, where everything arrived.
@@ -206,11 +224,12 @@ struct Books {
   func due(at time: Int64) -> [String] {
     let due = standings(at: time).filter {
       $0.status == "active" && $0.renewal?.number("autoRenewStatus") == 1
-        && $0.purchase.ownership == "PURCHASED" && !$0.purchase.isTrial
+        && $0.purchase.ownership == "PURCHASED"
+        && ($0.renewalPrice != nil || !$0.purchase.isTrial)
         && $0.end < (time / 1000 + 30 * 86_400) * 1000
     }
     return Self.sums(
-      due, { [String(Self.text($0.end).prefix(10)), $0.purchase.currency] }, \.purchase.price)
+      due, { [String(Self.text($0.end).prefix(10)), $0.purchase.currency] }, \.nextPrice)
   }
 
   func ended(in month: String, at time: Int64) -> [String] {
@@ -220,14 +239,7 @@ struct Books {
     where ["expired", "revoked", "billing_retry"].contains(it.status)
       && Self.month(it.end) == month && !replaced.contains(it.purchase.stream)
     {
-      let reason =
-        it.status == "revoked"
-        ? "refunded"
-        : it.renewal?.number("autoRenewStatus") == 0
-          ? "switched off"
-          : it.renewal?.number("priceIncreaseStatus") == 0
-            ? "did not agree to a price" : "charge failed"
-      sums[[reason], default: [0]][0] += 1
+      sums[[it.reason], default: [0]][0] += 1
     }
     return Self.lines(sums)
   }
@@ -236,7 +248,7 @@ struct Books {
     let failed = standings(at: time).filter {
       ["grace_period", "billing_retry"].contains($0.status)
     }
-    return Self.sums(failed, { [$0.status, $0.purchase.currency] }, \.purchase.price)
+    return Self.sums(failed, { [$0.status, $0.purchase.currency] }, \.nextPrice)
   }
 
   func running(at time: Int64) -> [String] {

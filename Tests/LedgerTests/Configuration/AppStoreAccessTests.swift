@@ -27,8 +27,9 @@ import Testing
     #expect(access.production.text == "https://api.storekit.apple.com")
     #expect(access.sandbox.text == "https://api.storekit-sandbox.apple.com")
     #expect(access.limitShare == 0.5 && access.recover == .automatic)
-    #expect(access.reconcileAfter == 86_400_000)
-    for key in ConfigurationKey.table where key.parent == .appStore && key.usual != "required" {
+    #expect(access.reconcileAfter == 86_400_000 && access.proxy == nil)
+    for key in ConfigurationKey.table
+    where key.parent == .appStore && !["required", "none"].contains(key.usual) {
       let written = key.usual.contains(where: \.isLetter) ? "\"\(key.usual)\"" : key.usual
       #expect(try folder.access(Self.team + ", \"\(key.name)\": \(written)") == access)
     }
@@ -39,12 +40,14 @@ import Testing
       try folder.access(
         Self.team + """
           , "production": "http://127.0.0.1:8", "sandbox": "https://sandbox.example/x",
-          "limitShare": 0.25, "recover": "off", "reconcileAfter": "P2D"
+          "limitShare": 0.25, "recover": "off", "reconcileAfter": "P2D",
+          "proxy": "http://proxy.example:3128"
           """))
     #expect(access.production.text == "http://127.0.0.1:8")
     #expect(access.sandbox.text == "https://sandbox.example/x")
     #expect(access.limitShare == 0.25 && access.recover == .off)
     #expect(access.reconcileAfter == 2 * 86_400_000)
+    #expect(access.proxy?.text == "http://proxy.example:3128")
   }
 
   @Test func `a key of the app wins over the one at the top`() throws {
@@ -75,6 +78,7 @@ import Testing
     (#""limitShare": "0.5""#, "limitShare"), (#""recover": "on""#, "recover"),
     (#""recover": true"#, "recover"), (#""reconcileAfter": "24h""#, "reconcileAfter"),
     (#""reconcileAfter": "PT0H""#, "reconcileAfter"), (#""reconcileAfter": 24"#, "reconcileAfter"),
+    (#""proxy": "socks://h.example""#, "proxy"), (#""proxy": "http://u:p@h.example""#, "proxy"),
   ]) func `a mistake is refused and named`(members: String, name: String) throws {
     let error = try #require(throws: LedgerError.self) { try folder.access(members) }
     #expect("\(error)".contains(name) && "\(error)".contains("appStore"), "\(error)")

@@ -87,8 +87,9 @@ package struct DocumentationPage: Sendable {
 
   /// The programs that the pages use.
   private static let programs: Set<Substring> = [
-    "apt-get", "cd", "chmod", "command", "curl", "journalctl", "make", "openssl", "pip", "printf",
-    "psql", "sqlite3", "ssh", "subledger", "sudo", "systemctl",
+    "apt-get", "cd", "chmod", "command", "curl", "docker", "journalctl", "kubectl", "make",
+    "minisign", "openssl", "pip", "printf", "psql", "sha256sum", "sqlite3", "ssh", "subledger",
+    "sudo", "systemctl",
   ]
 
   /// Whether a line begins with one of these programs, or sets a variable to what one prints.

@@ -97,6 +97,33 @@ package struct PlainRow {
     about(id).contains { !$0.isSigned && carried($0, id)?.isUpgraded == true }
   }
 
+  /// What V1 or a receipt says that is surely newer than what Apple signed last.
+  private func newer(_ id: Id) -> Transaction? {
+    guard isSigned(id) else { return nil }
+    let others = about(id).filter { !$0.isSigned }
+    let newest = others.max { a, b in
+      certain(a) == certain(b) ? isBehind(a, b) { carried($0, id) } : certain(a) < certain(b)
+    }
+    return newest.flatMap { certain($0) > tx(id).signedDate ? carried($0, id) : nil }
+  }
+
+  /// The last reason that was told.
+  private func reason(_ id: Id) -> String? {
+    let tellers = about(id).filter { carried($0, id)?.transactionReason != nil }
+    if let own = tx(id).transactionReason { return own }
+    let last = tellers.max { isBehind($0, $1) { carried($0, id) } }
+    return last.flatMap { carried($0, id)?.transactionReason }
+  }
+
+  private var isSandbox: Bool { events.first?.environment == .sandbox }
+
+  /// How long before its start a renewal may be charged.
+  private func ahead(_ one: Transaction) -> Int64 {
+    guard isSandbox, let expires = one.expiresDate else { return Self.hours24 }
+    let (length, overflows) = expires.subtractingReportingOverflow(one.purchaseDate)
+    return overflows ? Self.hours24 : min(Self.hours24, max(length, 0) / 30)
+  }
+
   private func isUpgraded(_ id: Id) -> Bool { tx(id).isUpgraded || isUpgradedByV1(id) }
 
   // MARK: The renewal
@@ -111,23 +138,26 @@ package struct PlainRow {
       .expiresDate
   }
 
-  /// Times that surely lie before each V1 body.
-  private var certain: Int64 {
-    var dates: [Int64] = []
-    for event in events where event.source == .v1 {
-      dates.append(event.renewalChangeDate ?? 0)
-      for one in event.transactions {
-        let renews = event.transactions.contains { $0.expiresDate == one.purchaseDate }
-        dates.append(one.purchaseDate - (renews ? Self.hours24 : 0))
-        one.revocationDate.map { dates.append($0) }
-        if event.renewal?.isInBillingRetryPeriod != nil, let product = event.renewal?.productId,
-          one.productId == product, let expires = one.expiresDate
-        {
-          dates.append(expires - Self.hours24)
-        }
+  /// A time that surely lies before V1 or a receipt was made.
+  private func certain(_ event: FoldEvent) -> Int64 {
+    if event.source == .receipt { return event.signedDate }
+    var dates = [event.renewalChangeDate ?? 0]
+    for one in event.transactions {
+      let renews = event.transactions.contains { $0.expiresDate == one.purchaseDate }
+      dates.append(one.purchaseDate - (renews ? ahead(one) : 0))
+      one.revocationDate.map { dates.append($0) }
+      if event.renewal?.isInBillingRetryPeriod != nil, let product = event.renewal?.productId,
+        one.productId == product, let expires = one.expiresDate
+      {
+        dates.append(expires - ahead(one))
       }
     }
-    return dates.max() ?? .min
+    return dates.max() ?? 0
+  }
+
+  /// Of all V1 bodies.
+  private var certain: Int64 {
+    events.filter { $0.source == .v1 }.map(certain).max() ?? .min
   }
 
   private func isNewer(_ v1: FoldEvent, than v2: FoldEvent) -> Bool {
@@ -152,6 +182,13 @@ package struct PlainRow {
     guard let chosen else { return nil }
     let date = chosen.isSigned ? chosen.renewal?.signedDate ?? 0 : chosen.signedDate
     if isHeadBought, let head, date + Self.minute < tx(head).purchaseDate { return nil }
+    // What was off before a charge was on again by then.
+    if chosen.renewal?.autoRenewStatus == 0, let head, counts(head), expiry(head) != nil,
+      !isBought(head),
+      date + Self.minute < min(first(head) ?? .max, tx(head).purchaseDate - ahead(tx(head)))
+    {
+      return nil
+    }
     return chosen
   }
 
@@ -184,14 +221,16 @@ package struct PlainRow {
   private static let kinds = ["Consumable", "Non-Consumable", "Non-Renewing Subscription"]
 
   /// What is not known to be for ever ends when it begins.
-  private func isEndless(_ id: Id) -> Bool {
-    guard let type = tx(id).type else { return false }
-    if type == "Auto-Renewable Subscription" { return tx(id).expiresDate ?? .max >= Self.year2501 }
-    return !Self.kinds.contains(type) && tx(id).expiresDate == nil
+  private func isEndless(_ one: Transaction) -> Bool {
+    guard let type = one.type else { return false }
+    if type == "Auto-Renewable Subscription" { return one.expiresDate ?? .max >= Self.year2501 }
+    return !Self.kinds.contains(type) && one.expiresDate == nil
   }
 
   private func expiry(_ id: Id) -> Int64? {
-    isEndless(id) ? tx(id).purchaseDate : tx(id).expiresDate
+    let own = isEndless(tx(id)) ? tx(id).purchaseDate : tx(id).expiresDate
+    guard own != nil, let newer = newer(id), !isEndless(newer) else { return own }
+    return newer.expiresDate ?? own
   }
 
   var isAnomalous: Bool {
@@ -200,7 +239,7 @@ package struct PlainRow {
       let hasOddDate = one.expiresDate.map { $0 < one.purchaseDate } ?? false
       let hasNoStream =
         one.type == "Auto-Renewable Subscription" && one.originalTransactionId == nil
-      return isEndless(id) || hasOddDate || hasNoStream || (one.price ?? 0) < 0
+      return isEndless(one) || hasOddDate || hasNoStream || (one.price ?? 0) < 0
         || (one.quantity ?? 1) <= 0
     }
   }
@@ -224,10 +263,8 @@ package struct PlainRow {
     if let found = date, found > clear {
       return isSigned(id) ? earliest(id, found, after: clear) : found
     }
-    guard isSigned(id), !isUpgradedByV1(id) else { return nil }
-    let cancels = about(id).filter { !$0.isSigned }.compactMap { carried($0, id) }
-      .filter { !$0.isUpgraded }.compactMap(\.revocationDate)
-    return cancels.max().flatMap { $0 > tx(id).signedDate && $0 > clear ? $0 : nil }
+    let newer = isUpgradedByV1(id) ? nil : newer(id)
+    return newer?.revocationDate.flatMap { $0 > clear ? $0 : nil }
   }
 
   /// Of the dates told since it was last told without one.
@@ -241,19 +278,19 @@ package struct PlainRow {
   func isVoid(_ id: Id) -> Bool { rev(id).map { $0 <= tx(id).purchaseDate } ?? false }
 
   private func isBought(_ id: Id) -> Bool {
-    tx(id).transactionReason.map { $0 != "RENEWAL" } ?? false
+    reason(id).map { $0 != "RENEWAL" } ?? false
   }
 
   /// Whether `one`, which begins no earlier than `other`, was charged before that was bought.
   private func isCharged(_ one: Id, before other: Id) -> Bool {
     let (start, bought) = (tx(one).purchaseDate, tx(other).purchaseDate)
     if isBought(other), first(one) ?? Self.never < bought { return true }
-    if isBought(one) || start > bought + Self.hours24 || isWhere(other, ends: start) {
+    if isBought(one) || start > bought + ahead(tx(one)) || isWhere(other, ends: start) {
       return false
     }
     if isUpgraded(one) { return true }
-    let runsOn = expiry(other) ?? Self.never > start.advanced(orBoundBy: Self.hours24)
-    if tx(one).transactionReason == "RENEWAL", runsOn { return true }
+    let runsOn = expiry(other) ?? Self.never > start.advanced(orBoundBy: ahead(tx(other)))
+    if reason(one) == "RENEWAL", runsOn { return true }
     return ids.contains {
       $0 != one && $0 != other && isWhere($0, ends: start) && tx($0).purchaseDate < bought
     }
@@ -266,20 +303,20 @@ package struct PlainRow {
 
   private func isReplacedBeforeStart(_ id: Id) -> Bool {
     ids.contains { other in
-      other != id && tx(other).transactionReason != "RENEWAL" && !isVoid(other)
+      other != id && reason(other) != "RENEWAL" && !isVoid(other)
         && tx(other).purchaseDate < tx(id).purchaseDate && isCharged(id, before: other)
     }
   }
 
   private func computedCut(_ id: Id) -> Int64 {
     let start = tx(id).purchaseDate
-    let limit = (expiry(id) ?? Self.never).advanced(orBoundBy: -Self.hours24)
+    let limit = (expiry(id) ?? Self.never).advanced(orBoundBy: -ahead(tx(id)))
     let others = ids.filter { $0 != id && !isVoid($0) && !isReplacedBeforeStart($0) }
     return others.filter { other in
       let bought = tx(other).purchaseDate
       if isBought(other) { return bought > start || isCharged(id, before: other) }
       if start < bought && bought < limit { return true }
-      return tx(other).transactionReason == nil && bought < start && isCharged(id, before: other)
+      return reason(other) == nil && bought < start && isCharged(id, before: other)
     }.map { tx($0).purchaseDate }.min() ?? Self.never
   }
 
@@ -321,6 +358,7 @@ package struct PlainRow {
   }
 
   var covering: Id? {
+    if let lostUpgrade, lostUpgrade.since <= t { return nil }
     let running = live.filter { t < end($0) }
     let begun = running.filter { tx($0).purchaseDate <= t }
     return begun.max(by: older) ?? running.filter(isEarly).min(by: older)
@@ -329,7 +367,7 @@ package struct PlainRow {
   /// Whether it begins within a day, and the time before belongs to it.
   private func isEarly(_ id: Id) -> Bool {
     let start = tx(id).purchaseDate
-    guard start > t, start <= t + Self.hours24, !isBought(id) else { return false }
+    guard start > t, start <= t + ahead(tx(id)), !isBought(id) else { return false }
     guard let first = first(id) else { return ids.allSatisfy { tx($0).purchaseDate > t } }
     let ends = ids.filter { !isVoid($0) }
       .compactMap { id in expiry(id).map { min($0, cuts[id] ?? $0) } }
@@ -348,6 +386,12 @@ package struct PlainRow {
 
   /// Apple's renewal date after everything that is known; nil without a gap.
   private var undelivered: Int64? {
+    if let lostUpgrade {
+      // Before it, there is a gap only behind what is paid.
+      let through = covering.map(paidThrough)
+      return lostUpgrade.since <= t || lostUpgrade.until > through ?? .min
+        ? head.flatMap { tx($0).purchaseDate <= through ?? t ? lostUpgrade.until : nil } : nil
+    }
     guard let head, let expires = expiry(head), let status = newestStatus, status.status == 1,
       said?.isSigned != false
     else { return nil }
@@ -364,6 +408,26 @@ package struct PlainRow {
   }
 
   var gap: Bool { undelivered != nil }
+
+  /// The date of newer renewal information of another product than the newest purchase, while that
+  /// runs and is not about to be renewed: an upgrade to it was not told.
+  private var lostUpgrade: (since: Int64, until: Int64)? {
+    guard let said, said.isSigned, st == 1, let info = said.renewal, let until = info.renewalDate,
+      let product = info.productId, let head, counts(head), product != tx(head).productId,
+      let expires = expiry(head), !ids.contains(where: { expiry($0) == until })
+    else { return nil }
+    let signed = info.signedDate
+    let told = isSigned(head) ? tx(head).signedDate : tellerDate(head)
+    guard signed < until, told < signed,
+      signed >= tx(head).purchaseDate, signed < expires - ahead(tx(head)), signed < end(head)
+    else { return nil }
+    return (signed, until)
+  }
+
+  /// Whether renewal information tells of an upgrade that no transaction was told of.
+  package var hasLostUpgrade: Bool { lostUpgrade != nil }
+
+  private func tellerDate(_ id: Id) -> Int64 { sources[id]?.signedDate ?? 0 }
 
   // MARK: The row
 
@@ -389,15 +453,25 @@ package struct PlainRow {
     return paidThrough(covering) == Self.never ? nil : paidThrough(covering)
   }
 
+  /// While the status is another one, a refund is told before its date alone.
   var revokedAt: Int64? {
+    guard let date = toldRevocation else { return nil }
+    return status == "revoked" || gap || t < date ? date : nil
+  }
+
+  private var toldRevocation: Int64? {
     guard let head else { return nil }
-    return expiry(head) == nil ? ids.compactMap(rev).min() : rev(head)
+    if expiry(head) == nil { return ids.compactMap(rev).min() }
+    if let own = rev(head) { return own }
+    let before = ids.filter { counts($0) && tx($0).purchaseDate < tx(head).purchaseDate }
+    return before.max(by: older).flatMap(rev).flatMap { $0 < tx(head).purchaseDate ? $0 : nil }
   }
 
   package var autoRenew: Bool? { ri?.autoRenewStatus.map { $0 == 1 } }
 
   package var pending: String? {
     guard autoRenew == true, let next = ri?.autoRenewProductId else { return nil }
+    if lostUpgrade != nil { return next == ri?.productId ? nil : next }
     guard let said, let end = periodEnd(said), let expires = head.flatMap(expiry), end != expires
     else { return next == product ? nil : next }
     if end < expires { return nil }

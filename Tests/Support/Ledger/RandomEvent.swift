@@ -51,6 +51,15 @@ package enum RandomEvent {
     renewal.appAccountToken = text(&chance)
     renewal.appTransactionId = text(&chance)
     renewal.signedDate = integer(&chance) ?? 0
+    renewal.terms.renewalPrice = integer(&chance)
+    renewal.terms.currency = text(&chance)
+    renewal.terms.offerType = integer(&chance)
+    renewal.terms.offerIdentifier = text(&chance)
+    renewal.terms.offerDiscountType = text(&chance)
+    renewal.terms.offerPeriod = text(&chance)
+    renewal.terms.renewalQuantity = integer(&chance)
+    renewal.terms.eligibleWinBackOfferIds = chance.pick([[], ["back"], ["back", ""]])
+    if chance.once(in: 3) { renewal.terms.multiSeatInfo = seats(&chance, isFull: false) }
     return renewal
   }
 
@@ -68,7 +77,21 @@ package enum RandomEvent {
         billingPeriodNumber: chance.below(12), totalBillingPeriods: 12,
         commitmentExpiresDate: isFull ? 5 : integer(&chance))
     }
+    if isFull || chance.once(in: 3) {
+      transaction.multiSeatInfo = seats(&chance, isFull: isFull)
+    }
     return transaction
+  }
+
+  private static func seats(_ chance: inout SplitMix64, isFull: Bool) -> SeatInfo {
+    var tier = SeatInfo.Tier()
+    (tier.price, tier.quantity) = (isFull ? 7 : integer(&chance), isFull ? 7 : integer(&chance))
+    var seats = SeatInfo()
+    seats.invitationManagement = isFull ? "APPLE" : text(&chance)
+    seats.priceTiers = isFull ? [tier] : chance.pick([[], [tier], [tier, SeatInfo.Tier()]])
+    seats.renewalPriceTiers = isFull ? [tier] : chance.pick([[], [tier]])
+    seats.revokedSeatQuantity = isFull ? 7 : integer(&chance)
+    return seats
   }
 
   package static var texts: [WritableKeyPath<Transaction, String?>] {
@@ -77,6 +100,7 @@ package enum RandomEvent {
       \.appTransactionId, \.appAccountToken, \.productId, \.subscriptionGroupIdentifier, \.type,
       \.inAppOwnershipType, \.transactionReason, \.currency, \.storefront, \.offerIdentifier,
       \.offerDiscountType, \.offerPeriod, \.revocationType, \.billingPlanType,
+      \.additionalTransactionReason,
     ]
   }
 

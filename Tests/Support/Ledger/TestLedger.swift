@@ -206,10 +206,16 @@ public final class TestLedger {
   }
 
   /// Ingests a quarantined notification again.
-  public func admit(_ id: Int64, at now: Int64) -> Answer {
+  ///
+  /// - Parameter origin: the app that the owner says it is of.
+  public func admit(
+    _ id: Int64, from origin: Receiver.EvidenceOrigin? = nil, at now: Int64
+  ) -> Answer {
     let done = BoundedQueue<[Outcome]>(capacity: 1)
     do {
-      try QuarantineAdmission.admit([id], receiver: receiver, ledger: ledger, at: now) {
+      try QuarantineAdmission.admit(
+        [id], from: origin, receiver: receiver, ledger: ledger, at: now
+      ) {
         _ = done.enqueue($0)
       }
     } catch {

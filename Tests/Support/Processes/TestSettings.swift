@@ -50,6 +50,8 @@ public enum TestCount: String, Sendable {
   case statements
   /// Notifications that are posted many times at once.
   case storm
+  /// Teams whose seats are compared with the books.
+  case teams
 
   private var usual: Int {
     switch self {
@@ -79,6 +81,7 @@ public enum TestCount: String, Sendable {
     case .sinks: 200
     case .statements: 400
     case .storm: 150
+    case .teams: 60
     }
   }
 

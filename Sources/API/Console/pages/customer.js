@@ -1,8 +1,8 @@
 // A customer: found by any id, with entitlements by name (GET /v1/customers) and all purchases.
 
 import { address, ask, query, scope, subscriptionAddress } from "./api.js";
-import { card, code, command, empty, h, heading, id as shownId, link, note, pill, raw, soft, sources, tag,
-  time } from "./draw.js";
+import { card, code, command, empty, h, heading, id as shownId, link, money, note, pill, raw, soft,
+  sources, tag, time } from "./draw.js";
 import { bases, rowStatus } from "./names.js";
 import { rows as list } from "./subscriptions.js";
 
@@ -105,7 +105,7 @@ export function entitlements(found, title = "Entitlements") {
   return card(title, null, all.length ? h("ul", { class: "rows", id: "entitlements" },
     all.map(([name, it]) => h("li", {}, h("b", {}, name),
       it.active ? pill("green", "Active") : pill("gray", "Not active"),
-      h("span", { class: "soft" }, it.active ? until(it) : why(it, found)),
+      h("span", { class: "soft" }, it.active ? until(it, found) : why(it, found)),
       it.original_transaction_id ? h("span", { class: "small end" }, it.active ? "by " : "",
         h("a", {
         href: subscriptionAddress({ ...it, environment: found.environment,
@@ -132,8 +132,17 @@ function why(it, found) {
   }[it.reason] ?? it.reason ?? "";
 }
 
-function until(it) {
-  const basis = bases[it.basis] ?? it.basis;
+/// Why an entitlement is active; of a free trial, what comes after it.
+function basisOf(it, found) {
+  if (!it.trial) return bases[it.basis] ?? it.basis;
+  const price = found.subscriptions.find((row) =>
+    row.original_transaction_id === it.original_transaction_id)?.renewal_price;
+  const then = it.will_renew && price ? money(price.milliunits, price.currency) : null;
+  return then ? `free trial, then ${then}` : "free trial";
+}
+
+function until(it, found) {
+  const basis = basisOf(it, found);
   // A grace period ends at a time of its own: Apple tries to charge before, and not at it.
   const end = it.expires_at ? [it.will_renew && it.basis !== "grace" ? " renews " : " until ",
     time(it.expires_at)]

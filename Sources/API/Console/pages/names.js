@@ -59,7 +59,7 @@ export const ownership = (name) => new Map([
 ]).get(name) ?? null;
 
 const offers = ["an introductory offer", "a promotional offer", "an offer code",
-  "a win-back offer", "a retention offer"];
+  "a win-back offer"];
 /// An offer by Apple's offerType.
 export const offer = (type) => offers[type - 1] ?? "an offer";
 
@@ -78,6 +78,8 @@ export const reasons = {
     "Add the environment to the app’s `environments`, reload, then admit."],
   other_app_apple_id: ["with another appAppleId than configured",
     "Correct `appAppleId` of the app, reload, then admit."],
+  no_app: ["with new content that names no app",
+    "If it is yours: `subledger quarantine admit --app ID --environment E`."],
   conflict: ["with a known UUID and other content",
     "Apple repeats a notification unchanged. Compare both in the subscription’s events."],
   payload_json: ["whose payload is not JSON", "A newer version of Subledger may read it: admit then."],

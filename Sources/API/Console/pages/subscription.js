@@ -155,11 +155,18 @@ function sentence(row, isFuture) {
   return [isFuture ? "Unless another event arrives:" : null, text,
     price ? `The price ${isOver ? "was" : "is"} ${price}.` : null, ownership(row.ownership),
     row.offer ? `Bought with ${offer(row.offer.type)}${row.offer.identifier
-      ? ` (${row.offer.identifier})` : ""}.` : null,
+      ? ` (${row.offer.identifier})` : ""}${row.status === "active" ? trial(row) : ""}.` : null,
     row.price_increase === "pending" ? "A price increase is waiting for consent."
       : row.price_increase === "accepted" ? "The price increase was accepted." : null,
     row.gap ? "At least one paid period is missing: no notification about it was delivered." : null,
   ].filter(Boolean).join(" ");
+}
+
+/// Of a free trial that runs, what comes after it.
+function trial(row) {
+  if (row.offer.discount_type !== "FREE_TRIAL") return "";
+  const price = row.auto_renew && row.renewal_price;
+  return `: free trial${price ? `, then ${money(price.milliunits, price.currency)}` : ""}`;
 }
 
 /// What Apple gave back, where that is not all.
@@ -196,6 +203,12 @@ function members(row) {
       : null,
     ["Price", row.price ? money(row.price.milliunits, row.price.currency) : "–",
       JSON.stringify(row.price)],
+    row.renewal_price ? ["Next price", money(row.renewal_price.milliunits,
+      row.renewal_price.currency), JSON.stringify(row.renewal_price)] : null,
+    row.renewal_offer ? ["Next offer", offer(row.renewal_offer.type),
+      JSON.stringify(row.renewal_offer)] : null,
+    row.win_back_offers?.length ? ["Win-back offers", row.win_back_offers.join(", "),
+      String(row.win_back_offers)] : null,
     ["Type", row.product_type ?? "–", row.product_type],
     ["Ownership", row.ownership ?? "–", row.ownership],
     ["Transaction", row.transaction_id ? shownId(row.transaction_id, "transaction id") : "–",
@@ -218,7 +231,8 @@ const placed = new Set(["object", "environment", "bundle_id", "original_transact
   "pending_product_id", "gap", "app_account_token", "app_transaction_id", "subscription_group_id",
   "offer", "price", "price_increase", "commitment", "succeeded_by", "as_of", "known_at",
   "event_count", "last_event", "period_ends_at", "confirmed_at", "accounts", "account_count",
-  "shared_by_accounts", "anomaly", "revocation_percentage"]);
+  "shared_by_accounts", "anomaly", "revocation_percentage", "renewal_price", "renewal_offer",
+  "win_back_offers"]);
 
 function label(name) {
   const words = name.replaceAll("_", " ");

@@ -16,6 +16,7 @@ extension ConfigurationReader {
     var limitShare: Double?
     var recover: Configuration.AppStoreAccess.Recovery?
     var reconcileAfter: Int64?
+    var proxy: ServiceURL?
   }
 
   /// The access of an app; nil if neither it nor the top has one.
@@ -43,7 +44,8 @@ extension ConfigurationReader {
       sandbox: try address(member(\.sandbox), or: usual.sandboxAddress),
       limitShare: member(\.limitShare) ?? usual.usualLimitShare,
       recover: member(\.recover) ?? .automatic,
-      reconcileAfter: member(\.reconcileAfter) ?? usual.usualReconcileAfter)
+      reconcileAfter: member(\.reconcileAfter) ?? usual.usualReconcileAfter,
+      proxy: member(\.proxy))
   }
 
   /// The members that an object has; nil if it has no `appStore`.
@@ -71,6 +73,7 @@ extension ConfigurationReader {
       }
       members.reconcileAfter = duration
     }
+    members.proxy = try proxy(object)
     return members
   }
 

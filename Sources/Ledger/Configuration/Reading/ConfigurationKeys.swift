@@ -193,9 +193,9 @@ extension ConfigurationKey {
       "The token covers only these environments."),
     ConfigurationKey(
       .readToken, "may", "list of texts", "read",
-      "What the token may do: read (every GET), submit (what Apple signed), claim (say without it "
-        + "which account has a purchase), grant (entitlements), erase (accounts). Without read it "
-        + "is shown what it did, and no row."),
+      "What the token may do: read (every GET), metrics (GET /metrics alone), submit (what Apple "
+        + "signed), claim (say without it which account has a purchase), grant (entitlements), "
+        + "erase (accounts). Without read it is shown what it did, and no row."),
   ]
 
   /// The values that hold if the file says nothing else.
@@ -276,6 +276,10 @@ extension ConfigurationKey {
       .appStore, "reconcileAfter", "text", "PT24H",
       "How long after the end of a paid period without word a customer is due to be compared with "
         + "what Apple says, in hours or days: PT24H, P2D."),
+    ConfigurationKey(
+      .appStore, "proxy", "text", "none",
+      "A proxy for the requests to Apple, such as http://127.0.0.1:3128. Proxies of the "
+        + "environment are ignored."),
   ]
   private static let verifyReceipt = [
     ConfigurationKey(

@@ -63,7 +63,8 @@ extension ConfigurationReader {
     return sink
   }
 
-  private func proxy(_ entry: JSONElement) throws(LedgerError) -> ServiceURL? {
+  /// The key `proxy` of a sink or of `appStore`.
+  func proxy(_ entry: JSONElement) throws(LedgerError) -> ServiceURL? {
     guard let text = try text(entry, "proxy") else { return nil }
     guard let url = ServiceURL(receiver: text, isPrivate: true) else {
       throw invalid("proxy is no usable address", "write http://HOST:PORT, without user")

@@ -50,7 +50,7 @@ struct AppStoreAccounts {
       service: environment == .production ? access.production : access.sandbox,
       key: AppStoreKey(
         issuerId: access.issuerId, keyId: access.keyId, signing: access.key.signing),
-      limitShare: access.limitShare)
+      limitShare: access.limitShare, proxy: access.proxy)
   }
 
   /// The only one, for a command that asks about one app in one environment.

@@ -45,11 +45,11 @@ enum CustomerCommand {
   /// A line for each entitlement, then one for each row.
   private static func text(_ customer: CustomerDocument) -> String {
     guard customer.isKnown else {
-      let elsewhere = customer.entitlements.first.map { "; " + words($0.answer) } ?? ""
+      let elsewhere = customer.entitlements.first.map { "; " + words($0.answer, customer) } ?? ""
       return "nothing is known under this id in \(customer.environment)\(elsewhere)"
     }
     var lines = customer.entitlements.map { name, answer in
-      name.padded(to: 26) + words(answer)
+      name.padded(to: 26) + words(answer, customer)
     }
     if lines.isEmpty {
       lines.append("no entitlement is configured; see: subledger help configuration")
@@ -85,12 +85,26 @@ enum CustomerCommand {
     }
   }
 
-  private static func words(_ answer: NamedAnswer) -> String {
+  /// The basis; of a free trial, what comes after it.
+  private static func basis(
+    _ access: NamedAnswer.Access, _ customer: CustomerDocument
+  ) -> String {
+    guard access.isTrial else { return access.basis.rawValue }
+    let row = customer.rows.first { $0.key == access.key }
+    guard access.willRenew, let price = row?.json["renewal_price"],
+      case .integer(let milliunits)? = price["milliunits"]
+    else { return "free trial" }
+    var currency: String?
+    if case .string(let text)? = price["currency"] { currency = text }
+    return "free trial, then \(MoneyText.amount(milliunits, currency))"
+  }
+
+  private static func words(_ answer: NamedAnswer, _ customer: CustomerDocument) -> String {
     var text = "no"
     if let absence = answer.absence { text = words(absence) }
     if let access = answer.access {
       text =
-        "yes (\(access.basis.rawValue))"
+        "yes (\(basis(access, customer)))"
         + (access.expiresAt.map { " until \(Timestamp.text($0))" } ?? "")
         + (access.willRenew ? ", renews" : "")
         + (access.productId.map { ", by \(VisibleText.of($0))" } ?? "")

@@ -8,27 +8,46 @@ import StrictJSON
 enum QuarantineCommand {
   static let flags: [Command.Flag] = [
     .init("--app", "ID", "only notifications of the app with this bundle id"),
+    .init(
+      "--environment", "E",
+      "admit what names no app (no_app) as a notification of the app of --app in this environment"),
     .init("--reason", "CODE", "only notifications that were not admitted for this reason"),
     .init("--limit", "N", "list at most N (100)"), .json,
   ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
-    let filter = QuarantineFilter(
+    var filter = QuarantineFilter(
       reason: arguments.values["--reason"], bundleId: arguments.values["--app"])
+    let origin = try origin(arguments)
+    if origin != nil { filter = QuarantineFilter(reason: filter.reason ?? "no_app") }
     let hasFilter = filter.reason != nil || filter.bundleId != nil
     switch (arguments.operands.first, arguments.operands.count) {
     case ("list", 1): return try list(filter, arguments)
-    case ("admit", 1) where hasFilter: return try admit(.matching(filter), arguments)
+    case ("admit", 1) where hasFilter: return try admit(.matching(filter), origin, arguments)
     case ("drop", 1) where hasFilter: return try drop(.matching(filter), arguments)
     case ("admit", 2), ("drop", 2):
       guard let id = Int64(arguments.operands[1]) else {
         throw .usage("ID is a number that 'quarantine list' prints")
       }
-      guard !hasFilter else { throw .usage("give either an ID, or --app and --reason") }
+      guard !hasFilter || origin != nil else {
+        throw .usage("give either an ID, or --app and --reason")
+      }
       return try arguments.operands[0] == "admit"
-        ? admit(.one(id), arguments) : drop(.one(id), arguments)
+        ? admit(.one(id), origin, arguments) : drop(.one(id), arguments)
     default: throw .usage("missing argument: list, or admit or drop with ID, --app or --reason")
     }
+  }
+
+  /// The app that the owner says they are of.
+  private static func origin(
+    _ arguments: Arguments
+  ) throws(LedgerError) -> Receiver.EvidenceOrigin? {
+    guard let environment = arguments.values["--environment"] else { return nil }
+    let known = Environment.all.first { $0.rawValue == environment }
+    guard let known, let app = arguments.values["--app"], arguments.operands.first == "admit" else {
+      throw .usage("--environment is Production or Sandbox, and goes with admit --app")
+    }
+    return Receiver.EvidenceOrigin(bundleId: app, environment: known)
   }
 
   private static func list(
@@ -83,10 +102,10 @@ enum QuarantineCommand {
   }
 
   private static func admit(
-    _ chosen: Chosen, _ arguments: Arguments
+    _ chosen: Chosen, _ origin: Receiver.EvidenceOrigin?, _ arguments: Arguments
   ) throws(LedgerError) -> ExitCode {
     var report = AdmissionReport()
-    let isStopped = try forEachBatch(chosen, "quarantine admit", arguments) {
+    let isStopped = try forEachBatch(chosen, "quarantine admit", origin, arguments) {
       (answer, count) throws(LedgerError) in
       guard let list = answer["outcomes"], let outcomes = BatchReceive.outcomes(list),
         outcomes.count == count
@@ -103,7 +122,7 @@ enum QuarantineCommand {
     _ chosen: Chosen, _ arguments: Arguments
   ) throws(LedgerError) -> ExitCode {
     var count = 0
-    let isStopped = try forEachBatch(chosen, "quarantine drop", arguments) {
+    let isStopped = try forEachBatch(chosen, "quarantine drop", nil, arguments) {
       (answer, _) throws(LedgerError) in
       guard let dropped = answer["dropped"]?.integer else { throw notDone }
       count += Int(dropped)
@@ -122,7 +141,7 @@ enum QuarantineCommand {
   ///   - answered: gets each answer, and how many were asked for.
   /// - Returns: whether it was stopped.
   private static func forEachBatch(
-    _ chosen: Chosen, _ task: String, _ arguments: Arguments,
+    _ chosen: Chosen, _ task: String, _ origin: Receiver.EvidenceOrigin?, _ arguments: Arguments,
     _ answered: (JSONElement, Int) throws(LedgerError) -> Void
   ) throws(LedgerError) -> Bool {
     let folder = try arguments.journalFolder()
@@ -130,7 +149,8 @@ enum QuarantineCommand {
     defer { ledger.stop() }
     func ask(_ ids: [Int64]) throws(LedgerError) {
       let path = "/control/" + task.replacing(" ", with: "/")
-      let body = ids.map { "\($0)" }.joined(separator: "\n")
+      let named = origin.map { ["\($0.environment.rawValue) \($0.bundleId)"] } ?? []
+      let body = (named + ids.map { "\($0)" }).joined(separator: "\n")
       let answer = try ledger.post(path, Array(body.utf8))
       guard answer.status == 200 else { throw notDone }
       try answered(answer.body, ids.count)

@@ -7,21 +7,51 @@ import StrictJSON
 /// backup.
 enum BackupCommand {
   static let flags: [Command.Flag] = [
-    .init("--check", "check the backup FOLDER instead of making one; changes nothing"), .json,
+    .init("--check", "check the backup FOLDER instead of making one; changes nothing"),
+    .init(
+      "--nightly", "HH:MM",
+      "run on, and each day at this time (UTC) make a backup in FOLDER that its date names"), .json,
   ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     // A daemon that runs on the same machine goes first.
     Niceness.background.apply()
     let path = try arguments.operand("the folder of the backup")
-    return arguments.has("--check") ? try check(path, arguments) : try make(path, arguments)
+    guard let nightly = arguments["--nightly"] else {
+      return arguments.has("--check") ? try check(path, arguments) : try make(path, arguments)
+    }
+    guard !arguments.has("--check") else { throw .usage("--nightly makes backups, --check none") }
+    return try makeNightly(nightly, in: path, arguments)
+  }
+
+  /// Makes a backup at a time of every day until it is asked to end. One that fails ends it, so
+  /// that what runs it notices.
+  private static func makeNightly(
+    _ text: String, in folder: String, _ arguments: Arguments
+  ) throws(LedgerError) -> ExitCode {
+    guard text.utf8.count == 5, let time = Timestamp.parse("1970-01-01T\(text):00Z") else {
+      throw .usage("--nightly takes a time of the day in UTC, such as 03:30")
+    }
+    let cancellation = Cancellation()
+    let interruption = Interruption.started(cancellation)
+    while true {
+      let (now, day) = (Clock.now(), Int64(86_400_000))
+      let next = now + day - (now - time) % day
+      // The clock may be set meanwhile.
+      while Clock.now() < next, !cancellation.isRequested {
+        cancellation.wait(milliseconds: min(60_000, next - Clock.now()))
+      }
+      if cancellation.isRequested { return .good }
+      _ = try make(
+        "\(folder)/subledger-\(Timestamp.text(next).prefix(10))", arguments, interruption)
+    }
   }
 
   private static func make(
-    _ path: String, _ arguments: Arguments
+    _ path: String, _ arguments: Arguments, _ interruption: Interruption = .started()
   ) throws(LedgerError) -> ExitCode {
     let folder = try arguments.readableFolder()
-    let observer = BackupObserver("backup")
+    let observer = BackupObserver("backup", interruption)
     let manifest: BackupManifest
     do throws(LedgerError) {
       manifest = try Backup.run(

@@ -5,9 +5,10 @@ import Platform
 struct BackupObserver: Sendable {
   private let copying: ProgressReporter
   private let checking: ProgressReporter
-  private let interruption = Interruption.started()
+  private let interruption: Interruption
 
-  init(_ task: String) {
+  init(_ task: String, _ interruption: Interruption = .started()) {
+    self.interruption = interruption
     copying = ProgressReporter("\(task), files")
     checking = ProgressReporter("\(task), events")
   }

@@ -27,7 +27,9 @@ struct ReceiptAsking {
       sandbox: configuration.verifyReceipt.sandbox)
     let service = try mapError(
       { (error: ClientError) in LedgerError.unavailable("\(error)") },
-      try VerifyReceipt(addresses, version: Subledger.version, cancellation: cancellation))
+      try VerifyReceipt(
+        addresses, version: Subledger.version, proxy: app?.appStore?.proxy,
+        cancellation: cancellation))
     answer = try mapError(Self.failure, try service.ask(der, secrets: secrets))
     guard !answer.status.isTemporary else {
       throw .unavailable("Apple answers \(answer.status.code): \(answer.status.explanation)")
