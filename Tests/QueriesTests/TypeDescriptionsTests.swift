@@ -16,6 +16,7 @@ import Testing
     "EXPIRED": ["VOLUNTARY", "BILLING_RETRY", "PRICE_INCREASE", "PRODUCT_NOT_FOR_SALE"],
     "PRICE_INCREASE": ["PENDING", "ACCEPTED"], "RENEWAL_EXTENSION": ["SUMMARY", "FAILURE"],
     "EXTERNAL_PURCHASE_TOKEN": ["UNREPORTED", "CREATED", "ACTIVE_TOKEN_REMINDER"],
+    "REFUND": ["SEATS"],
   ]
 
   @Test func `every type and subtype of Apple has a description`() {

@@ -135,8 +135,9 @@ struct FoldHistories {
     var members: [(String, JSONValue)] = []
     if random.once(in: 8) { members.append(("isUpgraded", .boolean(true))) }
     if random.once(in: 6) { members.append(("billingPlanType", .string("MONTHLY"))) }
-    if random.once(in: 4) {
-      let seats = JSONValue.object([("revokedSeatQuantity", .integer(random.below(2)))])
+    if number.isMultiple(of: 4) {
+      let refunded = Int64(number / 4 % 2)
+      let seats = JSONValue.object([("revokedSeatQuantity", .integer(refunded))])
       members += [
         ("multiSeatInfo", seats), ("additionalTransactionReason", .string("SEAT_ADDITION")),
       ]
