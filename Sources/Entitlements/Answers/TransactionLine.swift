@@ -356,7 +356,8 @@ extension Periods {
     var shown = Array(registers.indices)
     var twins: [Int: [Int]] = [:]
     for group in Revocations.twins(registers) {
-      let newest = group.max { isOlder($0, $1) } ?? group[0]
+      let newest =
+        group.max { Revocations.Register.isOlder(registers[$0], registers[$1]) } ?? group[0]
       for index in group { shown[index] = newest }
       twins[newest] = group
     }
@@ -379,17 +380,20 @@ extension Periods {
 
   private func id(_ index: Int) -> String { registers[index].transaction.transactionId }
 
-  private func isOlder(_ one: Int, _ other: Int) -> Bool {
-    registers[one].key == registers[other].key
-      ? ByteSearch.precedes(id(one), id(other)) : registers[one].key < registers[other].key
-  }
-
   /// The index of the purchase that ended one before its expiry.
   private func replacement(of index: Int) -> Int? {
     let period = all[index]
     guard period.cut < period.expires ?? .max, period.cut <= period.revocation ?? .max else {
       return nil
     }
-    return all.indices.last { all[$0].start == period.cut && !all[$0].isVoid && $0 != index }
+    return last(startingAt: period.cut) { !all[$0].isVoid && $0 != index }
+  }
+}
+
+extension StreamState.TransactionRegister {
+  static func isOlder(_ one: Self, _ other: Self) -> Bool {
+    one.key == other.key
+      ? ByteSearch.precedes(one.transaction.transactionId, other.transaction.transactionId)
+      : one.key < other.key
   }
 }

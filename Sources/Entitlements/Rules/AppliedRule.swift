@@ -12,10 +12,13 @@ extension StreamState {
   /// What the rules made of the transactions, in ascending order of their starts. Most have none.
   public var appliedRules: [AppliedRule] {
     let periods = Periods(self)
+    let items = Dictionary(grouping: periods.registers.indices) {
+      periods.registers[$0].purchaseName
+    }
     return periods.all.indices.flatMap { index in
       let words = [
-        periods.replacement(of: index), periods.twins(of: index), periods.cancellation(of: index),
-        periods.end(of: index), periods.chargeAhead(of: index),
+        periods.replacement(of: index), periods.twins(of: index, items),
+        periods.cancellation(of: index), periods.end(of: index), periods.chargeAhead(of: index),
         periods.unknownKind(of: index),
       ]
       return words.compactMap { $0 }.map {
@@ -35,7 +38,7 @@ extension Periods {
         ? "upgraded, but what replaced it was never told: it covers nothing" : nil
     }
     guard period.cut == period.end else { return nil }
-    let other = all.indices.last { $0 != index && all[$0].start == period.cut && all[$0].counts }
+    let other = last(startingAt: period.cut) { $0 != index && all[$0].counts }
     let name = other.map { " (transaction \(registers[$0].transaction.transactionId))" } ?? ""
     let isRenewal =
       other.map { registers[$0].reason == .renewal } ?? false
@@ -48,14 +51,15 @@ extension Periods {
       : "replaced by the upgrade of \(date)\(name) before it began"
   }
 
-  /// That other ids name the same purchase.
-  fileprivate func twins(of index: Int) -> String? {
-    guard let item = registers[index].purchaseName else { return nil }
-    let others = registers.indices
-      .filter { $0 != index && registers[$0].purchaseName == item }
+  /// That other ids name the same purchase: at most ten of them.
+  fileprivate func twins(of index: Int, _ items: [String?: [Int]]) -> String? {
+    guard let item = registers[index].purchaseName, let all = items[item], all.count > 1 else {
+      return nil
+    }
+    let others = all.prefix(11).filter { $0 != index }.prefix(10)
       .map { registers[$0].transaction.transactionId }
-    guard !others.isEmpty else { return nil }
-    return "the same purchase as \(others.joined(separator: " and ")) under another number"
+    let more = all.count > 11 ? " and \(all.count - 11) more" : ""
+    return "the same purchase as \(others.joined(separator: " and "))\(more) under another number"
   }
 
   /// That its revocation is not the date of its newest snapshot.

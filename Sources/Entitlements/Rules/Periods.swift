@@ -56,6 +56,15 @@ struct Periods {
     var counts: Bool { !isVoid && cut > start }
     /// Whether it was revoked from its start, as if it had never been bought.
     var isVoid: Bool { revocation.map { $0 <= start } ?? false }
+
+    init(_ register: Register, _ revocation: Int64?, _ cut: Int64) {
+      start = register.held.transaction.purchaseDate
+      expires = register.expires
+      (self.revocation, self.cut) = (revocation, cut)
+      // One that was upgraded, where what replaced it is not known, covers nothing.
+      let isLost = register.isUpgraded && cut == .max
+      end = isLost ? .min : min(expires ?? .max, revocation ?? .max, cut)
+    }
   }
 
   /// Sorted by (purchase date, register key, transaction id).
@@ -80,7 +89,12 @@ struct Periods {
 
   init(_ state: StreamState) {
     let registers = Self.sorted(state)
-    let all = Self.periods(registers, isSandbox: state.isSandbox)
+    self.init(
+      registers, Self.periods(registers, isSandbox: state.isSandbox), isSandbox: state.isSandbox)
+  }
+
+  /// - Parameter all: of each of `registers`, which are sorted.
+  init(_ registers: [Register], _ all: [Period], isSandbox: Bool) {
     self.registers = registers
     self.all = all
     let reach: [Int64] = all.reduce(into: []) { reach, period in
@@ -88,7 +102,7 @@ struct Periods {
     }
     self.reach = reach
     head = Self.head(all).map { Self.longest(of: $0, registers, all, reach) }
-    early = Self.early(registers, all, isSandbox: state.isSandbox)
+    early = Self.early(registers, all, isSandbox: isSandbox)
     starts = all.map(\.start)
     ends = all.map { $0.isLive ? $0.end : .min }
     latestEnds = ends.reduce(into: [.min]) { latest, end in
@@ -148,6 +162,11 @@ struct Periods {
     }
   }
 
+  /// The last of those that begin at a time.
+  func last(startingAt time: Int64, where isMeant: (Int) -> Bool) -> Int? {
+    (starts.partitionPoint { $0 < time }..<Self.begun(starts, by: time)).last(where: isMeant)
+  }
+
   // MARK: Derivation
 
   /// Sorts places, because to move a register costs more than to compare two.
@@ -165,15 +184,7 @@ struct Periods {
     let revocations = Revocations.of(registers)
     let cuts = Replacements.cuts(
       registers.indices.map { Replacements.Item(registers[$0], revocations[$0], isSandbox) })
-    return registers.indices.map { index in
-      let (expires, revocation) = (registers[index].expires, revocations[index])
-      let end = min(expires ?? .max, revocation ?? .max, cuts[index])
-      // One that was upgraded, where what replaced it is not known, covers nothing.
-      let isLost = registers[index].isUpgraded && cuts[index] == .max
-      return Period(
-        start: registers[index].held.transaction.purchaseDate, expires: expires,
-        revocation: revocation, cut: cuts[index], end: isLost ? .min : end)
-    }
+    return registers.indices.map { Period(registers[$0], revocations[$0], cuts[$0]) }
   }
 
   /// The newest of those that were not revoked from their start, and of these of those that were

@@ -25,7 +25,8 @@ struct HistoryEvolution {
   /// The last event among them, and whether there are later ones.
   private(set) var lastEvent: StoredEvent?
   private(set) var hasMore = false
-  private var lastIndex: Int?
+  /// Whether `row` is of before events that were left out.
+  private var isStale = false
   /// About the bytes of an entry without a payload.
   private static let usualBytes = 1000
   /// The latest signed date of the events so far, milliseconds since 1970.
@@ -69,11 +70,13 @@ struct HistoryEvolution {
     _ redeliveries: Redeliveries? = nil, isRaw: Bool = false
   ) {
     firstSeq = min(firstSeq, event.seq)
+    guard isShown(event) else { return leaveOut(event, payload) }
     // The time of a statement of the owner is ours: it says nothing of the order of Apple's.
     let isApples = !event.source.isOwners
     let lateBy =
       isApples && event.signedDate < clock ? clock.subtracting(boundBy: event.signedDate) : nil
     // What changed because time passed is not a change by this event.
+    refresh()
     if isApples { advance(to: event.signedDate) }
     let before = row
     let step = try? JournaledNotification.foldEvent(payload)
@@ -81,19 +84,15 @@ struct HistoryEvolution {
       progress.evolve(step)
       show(progress.entitlement(at: clock, durations: durations))
     }
-    let transaction = step?.transactions.max {
-      $0.purchaseDate == $1.purchaseDate
-        ? ByteSearch.precedes($0.transactionId, $1.transactionId)
-        : $0.purchaseDate < $1.purchaseDate
-    }
+    let transaction = step?.newestTransaction
     let entry = HistoryEntry(
       event: event.withoutBody, transaction: transaction,
       hasUnreadTransaction: step.map {
         JournaledNotification.hasUnreadTransaction(payload, $0)
       } ?? false,
       changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
-      redeliveries: redeliveries, payload: isRaw && isShown(event) ? shown(payload) : nil,
-      others: isShown(event) ? AppleMembers(payload).others : [],
+      redeliveries: redeliveries, payload: isRaw ? shown(payload) : nil,
+      others: AppleMembers(payload).others,
       receipt: receipt(in: payload, receivedAt: event.receivedAt),
       replacement: Replacement.of(transaction?.revocationDate, among: replacements),
       givenBack: transaction.flatMap(givenBack))
@@ -103,8 +102,7 @@ struct HistoryEvolution {
   /// What was given back of a revoked transaction, by its line as of the last event.
   private func givenBack(_ transaction: Transaction) -> Int64? {
     guard transaction.revocationDate != nil else { return nil }
-    let lines = progress.state.lines(of: key)
-    let line = lines.first { $0.isAbout(transaction.transactionId) }
+    let line = progress.line(about: transaction.transactionId, of: key)
     return line?.told(among: replacements).integer("refunded_milliunits")
   }
 
@@ -122,28 +120,37 @@ struct HistoryEvolution {
     count >= page.limit || bytes >= EncodedItems.pageBytes
   }
 
-  /// Adds an event that is on the page. What time changed before an event is on the same page.
   private mutating func append(_ entry: HistoryEntry) {
-    guard let page else { return items.append(.event(entry)) }
-    guard isShown(entry.event) else {
-      if entry.event.seq > page.after { hasMore = true }
-      if let id = entry.transactionId, !hasMore { toldBefore.insert(id) }
-      // They belong to this event, or to one before the page.
-      items.removeLast(items.count - (lastIndex.map { $0 + 1 } ?? 0))
-      return
-    }
     items.append(.event(entry))
-    lastIndex = items.count - 1
     lastEvent = entry.event
     count += 1
     bytes += Self.usualBytes
     if case .encoded(let text)? = entry.payload { bytes += text.count }
   }
 
+  /// Folds an event that is on another page, and evaluates nothing. What time changed before an
+  /// event is on the same page.
+  private mutating func leaveOut(_ event: StoredEvent, _ payload: JournaledPayload) {
+    if let page, event.seq > page.after { hasMore = true }
+    if !event.source.isOwners { clock = max(clock, event.signedDate) }
+    isStale = true
+    guard let step = try? JournaledNotification.foldEvent(payload) else { return }
+    progress.evolve(step)
+    if let id = step.newestTransaction?.transactionId, !hasMore { toldBefore.insert(id) }
+  }
+
+  /// Evaluates the row after events that were left out.
+  private mutating func refresh() {
+    guard isStale else { return }
+    isStale = false
+    show(progress.entitlement(at: clock, durations: durations))
+  }
+
   /// Evaluates the row at a later time, and adds what time alone changed until then. An earlier
   /// time does nothing.
   mutating func advance(to time: Int64) {
-    guard time > clock else { return }
+    guard time > clock, !hasMore else { return }
+    refresh()
     clock = time
     let (answer, transitions) = progress.advance(to: time, durations: durations)
     for (previous, after) in transitions {
@@ -151,7 +158,6 @@ struct HistoryEvolution {
       guard let entitlement else { continue }
       let before = row
       show(after)
-      if hasMore { continue }
       items.append(
         .transition(
           HistoryTransition(
@@ -198,5 +204,15 @@ extension Int64 {
   fileprivate func subtracting(boundBy other: Int64) -> Int64 {
     let (difference, hasOverflow) = subtractingReportingOverflow(other)
     return hasOverflow ? (other > 0 ? .min : .max) : difference
+  }
+}
+
+extension FoldEvent {
+  fileprivate var newestTransaction: Transaction? {
+    transactions.max {
+      $0.purchaseDate == $1.purchaseDate
+        ? ByteSearch.precedes($0.transactionId, $1.transactionId)
+        : $0.purchaseDate < $1.purchaseDate
+    }
   }
 }
