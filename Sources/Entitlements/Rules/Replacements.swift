@@ -17,17 +17,17 @@ struct Replacements {
     let isVoid: Bool
   }
 
-  enum Reason {
+  enum Reason: Int {
     case purchase, renewal
     /// V1, receipts, and Apple before June 2023.
     case unknown
   }
 
   /// What is not void, by reason: it may have replaced others before they began.
-  private var groups = Groups()
+  private var groups = [Group](repeating: Group(), count: 3)
   /// Those of them that are not out, by reason: what was charged ahead and replaced before it began
   /// ends nothing.
-  private var alive = Groups()
+  private var alive = [Group](repeating: Group(), count: 3)
   /// When each period ends and began, sorted: one that begins where an older one ends may renew it.
   private var starts: [(end: Int64, start: Int64)] = []
   /// Apple leaves seconds between periods: milliseconds.
@@ -122,7 +122,7 @@ struct Replacements {
   ///
   /// - Parameter isIn: whether the transaction is in these groups.
   private func before(
-    _ item: Item, _ reason: Reason, in groups: Groups, isIn: Bool = false
+    _ item: Item, _ reason: Reason, in groups: [Group], isIn: Bool = false
   ) -> Int64 {
     let group = groups[reason]
     guard let first = group.members.first, first.start <= item.start else { return .max }
@@ -201,23 +201,9 @@ private struct Group {
   }
 }
 
-private struct Groups {
-  private var (purchases, renewals, unknown) = (Group(), Group(), Group())
-
-  subscript(reason: Replacements.Reason) -> Group {
-    get {
-      switch reason {
-      case .purchase: purchases
-      case .renewal: renewals
-      case .unknown: unknown
-      }
-    }
-    _modify {
-      switch reason {
-      case .purchase: yield &purchases
-      case .renewal: yield &renewals
-      case .unknown: yield &unknown
-      }
-    }
+extension [Group] {
+  fileprivate subscript(reason: Replacements.Reason) -> Group {
+    get { self[reason.rawValue] }
+    _modify { yield &self[reason.rawValue] }
   }
 }
