@@ -70,7 +70,8 @@ struct Replacements {
     if isOut { alive[item.reason].remove(item) } else { alive[item.reason].insert(item) }
   }
 
-  /// When the last purchase that ends others began by a time, and the last other; `Int64.min`: none.
+  /// When the last purchase that ends others had begun by a time, and the last other; `Int64.min`:
+  /// none.
   func last(by time: Int64) -> (purchase: Int64, other: Int64) {
     let other = max(alive[.renewal].last(by: time), alive[.unknown].last(by: time))
     return (alive[.purchase].last(by: time), other)

@@ -13,8 +13,8 @@ public enum ProjectionFile {
     ("{purchase}", RowLayout.purchaseColumns), ("{line}", LineTable.definitions),
     ("{entitlement}", SQLView.selected), ("{transaction}", SQLView.selectedLine),
   ])
-  /// Finds rows by their present answer, what time alone changes by its time, and purchases by their
-  /// ids. A build makes these at its end, from sorted keys.
+  /// Finds rows by their present answer, what time alone changes by its time, and purchases by
+  /// their ids. A build makes these at its end, from sorted keys.
   static let answerIndexes = """
     CREATE INDEX entitlement_answer
       ON entitlement (app_id, answer_product_id, answer_status, original_transaction_id);
