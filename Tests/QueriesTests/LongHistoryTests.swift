@@ -55,7 +55,9 @@ import Testing
 
   @Test func `four times the events cost less than six times as much`() throws {
     for kind in Kind.allCases {
-      let reader = try Self.ledger(kind, [80, 320]).reader()
+      let ledger = try Self.ledger(kind, [60, 240])
+      defer { withExtendedLifetime(ledger) {} }
+      let reader = try ledger.reader()
       for page in [nil, History.Page(after: 0, limit: 1)] {
         let few = Self.seconds(reader, "7000", page)
         let many = Self.seconds(reader, "7001", page)
