@@ -191,6 +191,37 @@ import Testing
     #expect(other.grants.isEmpty && other.next == nil)
   }
 
+  /// Decoding all of them, 32 times as many cost 32 times as much.
+  @Test func `a grant is found by the event that made or ended it, at the cost of one`() throws {
+    let ledger = try Self.ledger()
+    let customer = CustomerName(.account, "user-4711")
+    var costs: [Double] = []
+    for count in [10, 310] {
+      Self.say(
+        (0..<count).map { Self.statement(.grant(entitlement: "\($0)", until: nil, reason: nil)) },
+        to: ledger)
+      let reader = try ledger.reader()
+      let last = try #require(try reader.grants(of: customer, .production).last)
+      costs.append(
+        processorSeconds {
+          for _ in 0..<20 { #expect((try? reader.grant(at: last.seq, of: customer)) != nil) }
+        })
+    }
+    #expect(costs[1] < 4 * costs[0], "\(costs)")
+    let grants = try ledger.reader().grants(of: customer, .production)
+    for place in [0, 7] {
+      guard case .string(let id) = grants[place].json["id"] else { continue }
+      Self.say(.revocation(of: id), to: ledger)
+    }
+    let reader = try ledger.reader()
+    for grant in try reader.grants(of: customer, .production) {
+      for seq in [grant.seq, grant.revokedBy].compactMap({ $0 }) {
+        #expect(try reader.grant(at: seq, of: customer)?.json == grant.json)
+      }
+      #expect(try reader.grant(at: grant.seq, of: CustomerName(.account, "another")) == nil)
+    }
+  }
+
   @Test func `after an erasure no file has a byte of the account`() throws {
     let ledger = try Self.ledger()
     let name = "erase-me-\(UInt64.random(in: 0...UInt64.max))"

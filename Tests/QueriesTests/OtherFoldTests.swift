@@ -54,6 +54,16 @@ import Testing
       #expect(
         list.rows.map(\.key.originalTransactionId) == ["7000", "7001", "7002", "7003", "7004"])
       #expect(list.foldVersion == 9)
+      // Only rows of this fold know the id of a renewal.
+      #expect(
+        try reader.purchases(withId: "7001", question).map(\.key.originalTransactionId) == ["7001"])
+      #expect(throws: LedgerError.self) { try reader.purchases(withId: "70011", question) }
+      let isTold = WakeupEvent()
+      ledger.perform(.refold(only: "7001")) { outcome in
+        #expect(outcome == .notFollowing(.otherFold))
+        isTold.signal()
+      }
+      isTold.wait(milliseconds: 20_000)
       for id in ["7001", "7004"] {
         let row = try reader.entitlement(id, environment: "Production", bundleId: nil, question)
         #expect(row?.eventCount == 1)

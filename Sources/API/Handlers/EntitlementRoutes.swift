@@ -195,7 +195,7 @@ enum EntitlementRoutes {
       ?? absent(id, query, token, reader)
   }
 
-  /// The purchases of one customer. A cursor says how many were on the pages before.
+  /// The purchases of one customer. A cursor is the date and the id of the last one shown.
   static func transactions(
     _ admitted: AdmittedRequest, _ query: QueryString, _ token: Configuration.ReadToken,
     _ reader: LedgerReader
@@ -204,8 +204,10 @@ enum EntitlementRoutes {
       admitted.id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
       question(query, token))
     guard let lines else { return absent(admitted.id, query, token, reader) }
-    guard let first = Int(query["after"] ?? "0"), (0...lines.count).contains(first) else {
-      return Problem.response(.after)
+    var first = 0
+    if let after = query["after"] {
+      guard let cursor = LineCursor(after) else { return Problem.response(.after) }
+      first = lines.firstIndex(where: cursor.precedes) ?? lines.count
     }
     let page = lines[first...].prefix(Int(query.integer("limit", of: admitted.route)))
     let answer = Answers.list(of: TransactionLine.object)
@@ -213,7 +215,7 @@ enum EntitlementRoutes {
       answer.json(
         Answers.Page(
           items: page.map(TransactionLine.object.json),
-          next: page.endIndex < lines.count ? String(page.endIndex) : nil)))
+          next: page.endIndex < lines.count ? page.last.map(LineCursor.text) : nil)))
   }
 
   /// The timeline of one customer.
@@ -278,5 +280,29 @@ enum EntitlementRoutes {
   ) -> LedgerReader.Question {
     LedgerReader.Question(
       asOf: query.time("as_of"), knownAt: query.time("known_at"), now: Clock.now(), token: token)
+  }
+}
+
+/// Where a page of purchases ended.
+private struct LineCursor {
+  /// Milliseconds since 1970.
+  private let date: Int64
+  private let id: String
+
+  /// Returns nil unless it is of the form of `text`.
+  init?(_ text: String) {
+    let parts = text.split(separator: ".", maxSplits: 1)
+    guard parts.count == 2, let date = Int64(parts[0]) else { return nil }
+    (self.date, id) = (date, String(parts[1]))
+  }
+
+  static func text(_ line: TransactionLine) -> String {
+    "\(line.integer("purchased_at_ms") ?? 0).\(line.transactionId)"
+  }
+
+  /// Whether a purchase is on a later page.
+  func precedes(_ line: TransactionLine) -> Bool {
+    let other = line.integer("purchased_at_ms") ?? 0
+    return other == date ? ByteSearch.precedes(id, line.transactionId) : date < other
   }
 }

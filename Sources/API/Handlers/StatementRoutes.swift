@@ -142,13 +142,10 @@ extension LedgerService {
           originalTransactionId: id), said.token, reader)
       return Answers.submitted.json((said.outcome, row))
     case .grant, .revocation, .catalog:
-      let grants =
-        try statement.customer.map { (customer) throws(LedgerError) in
-          try reader.grants(of: customer, statement.environment)
-        } ?? []
+      var grant: GrantDocument?
       // The event of this statement, or of the one that it repeats: an equal one is another's.
-      let grant = said.outcome.seq.flatMap { seq in
-        grants.first { $0.seq == seq || $0.revokedBy == seq }
+      if let customer = statement.customer, let seq = said.outcome.seq {
+        grant = try reader.grant(at: seq, of: customer)
       }
       return Answers.granted.json((said.outcome, grant))
     }

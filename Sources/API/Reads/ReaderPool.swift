@@ -26,14 +26,6 @@ final class ReaderPool: Sendable {
     /// What wakes threads that wait for a read.
     var idle: [WakeupEvent] = []
     var threads: [Thread] = []
-
-    /// Removes one thread's share of what waits.
-    mutating func dequeue(atMost limit: Int) -> [Read] {
-      let share = min(limit, max(1, waiting.count / ReaderPool.threads))
-      var reads: [Read] = []
-      while reads.count < share, let read = waiting.dequeue() { reads.append(read) }
-      return reads
-    }
   }
 
   private struct State {
@@ -110,13 +102,11 @@ final class ReaderPool: Sendable {
   private func run(_ length: Length, _ wakeup: WakeupEvent) {
     let limit = WorkLimit(until: stopping)
     var opened: (reader: LedgerReader, generation: Int)?
-    while let (reads, generation) = next(length, wakeup) {
+    while let (read, generation) = next(length, wakeup) {
       if opened?.generation != generation { opened = open(limit).map { ($0, generation) } }
-      for read in reads {
-        limit.begin(milliseconds: milliseconds)
-        read(opened?.reader)
-      }
-      // The next reads have what was committed meanwhile, and no snapshot is open while none comes.
+      limit.begin(milliseconds: milliseconds)
+      read(opened?.reader)
+      // The next read has what was committed meanwhile, and no snapshot is open while none comes.
       opened?.reader.endSnapshot()
     }
   }
@@ -129,16 +119,16 @@ final class ReaderPool: Sendable {
     return reader
   }
 
-  /// Waits for reads; those that are returned have waited since before the snapshot they share.
-  /// Returns nil once the pool has stopped and none is left.
-  private func next(_ length: Length, _ wakeup: WakeupEvent) -> (reads: [Read], generation: Int)? {
+  /// Waits for a read: one at a time, so that no other waits for it behind a long one while another
+  /// thread is idle. Returns nil once the pool has stopped and none is left.
+  private func next(_ length: Length, _ wakeup: WakeupEvent) -> (read: Read, generation: Int)? {
     while true {
-      let (reads, generation, isStopped) = state.withLock { state in
-        let reads = state.lanes[length.rawValue].dequeue(atMost: length == .short ? 16 : 1)
-        if reads.isEmpty, !state.isStopped { state.lanes[length.rawValue].idle.append(wakeup) }
-        return (reads, state.generation, state.isStopped)
+      let (read, generation, isStopped) = state.withLock { state in
+        let read = state.lanes[length.rawValue].waiting.dequeue()
+        if read == nil, !state.isStopped { state.lanes[length.rawValue].idle.append(wakeup) }
+        return (read, state.generation, state.isStopped)
       }
-      if !reads.isEmpty { return (reads, generation) }
+      if let read { return (read, generation) }
       if isStopped { return nil }
       wakeup.wait()
     }

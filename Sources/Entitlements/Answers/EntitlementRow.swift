@@ -180,7 +180,7 @@ public struct EntitlementRow: Sendable, Equatable {
     return times.compactMap { at in
       guard let then = entitlement(at: at, durations: durations),
         then.status != last.status || then.givesAccess != last.givesAccess
-          || then.productId != last.productId
+          || !ByteSearch.areEqual(then.productId, last.productId)
       else { return nil }
       last = then
       return then

@@ -23,7 +23,7 @@ struct Replacements {
     let isVoid: Bool
   }
 
-  enum Reason {
+  enum Reason: Int {
     case purchase, renewal
     /// Seats that were added in the period of another purchase, or a purchase that got some.
     case addition
@@ -32,10 +32,10 @@ struct Replacements {
   }
 
   /// What is not void, by reason: it may have replaced others before they began.
-  private var groups = Groups()
+  private var groups = [Group](repeating: Group(), count: 4)
   /// Those of them that are not out, by reason: what was charged ahead and replaced before it began
   /// ends nothing.
-  private var alive = Groups()
+  private var alive = [Group](repeating: Group(), count: 4)
   /// When each period ends and began, sorted: one that begins where an older one ends may renew it.
   private var starts: [(end: Int64, start: Int64)] = []
   /// What has seats added, void ones left out, in ascending order of their starts; and for each the
@@ -92,7 +92,8 @@ struct Replacements {
     if isOut { alive[item.reason].remove(item) } else { alive[item.reason].insert(item) }
   }
 
-  /// When the last purchase that ends others began by a time, and the last other; `Int64.min`: none.
+  /// When the last purchase that ends others had begun by a time, and the last other; `Int64.min`:
+  /// none.
   func last(by time: Int64) -> (purchase: Int64, other: Int64) {
     let other = max(alive[.renewal].last(by: time), alive[.unknown].last(by: time))
     return (alive[.purchase].last(by: time), other)
@@ -146,7 +147,7 @@ struct Replacements {
   ///
   /// - Parameter isIn: whether the transaction is in these groups.
   private func before(
-    _ item: Item, _ reason: Reason, in groups: Groups, isIn: Bool = false
+    _ item: Item, _ reason: Reason, in groups: [Group], isIn: Bool = false
   ) -> Int64 {
     let group = groups[reason]
     var found = reason == .purchase ? addition(after: item.first, toOtherThan: item) : .max
@@ -248,25 +249,9 @@ private struct Group {
   }
 }
 
-private struct Groups {
-  private var (purchases, renewals, additions, unknown) = (Group(), Group(), Group(), Group())
-
-  subscript(reason: Replacements.Reason) -> Group {
-    get {
-      switch reason {
-      case .purchase: purchases
-      case .renewal: renewals
-      case .addition: additions
-      case .unknown: unknown
-      }
-    }
-    _modify {
-      switch reason {
-      case .purchase: yield &purchases
-      case .renewal: yield &renewals
-      case .addition: yield &additions
-      case .unknown: yield &unknown
-      }
-    }
+extension [Group] {
+  fileprivate subscript(reason: Replacements.Reason) -> Group {
+    get { self[reason.rawValue] }
+    _modify { yield &self[reason.rawValue] }
   }
 }

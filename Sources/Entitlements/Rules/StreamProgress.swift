@@ -74,7 +74,6 @@ public struct StreamProgress {
 
   /// Times are milliseconds since 1970.
   private struct Twins {
-    var count = 0
     /// The id of the one that Apple signed last.
     var newest: String?
     /// The latest reversal of any of them.
@@ -124,15 +123,9 @@ public struct StreamProgress {
     if register.held.isAnomalous { anomalies += 1 }
     hasOneTime = hasOneTime || register.expires == nil
     slots[place].itemHash = hash
-    if old?.held.itemHash != hash {
-      twins[hash, default: Twins()].count += 1
-      if let left = old?.held.itemHash {
-        twins[left] = nil
-        if left != 0 { regroup(places(of: left), &changed) }
-      }
-    }
+    if let left = old?.held.itemHash, left != hash, left != 0 { regroup(left, &changed) }
     if hash != 0, newest(of: hash).map({ Register.isOlder($0, register) }) ?? true {
-      twins[hash]?.newest = register.transaction.transactionId
+      twins[hash, default: Twins()].newest = register.transaction.transactionId
     }
     revoke(place, insteadOf: old?.held.itemHash == hash ? old : nil, &changed)
   }
@@ -173,30 +166,25 @@ public struct StreamProgress {
     let isAsBefore =
       register.clear ?? .min <= cleared ?? .min && own ?? .max >= first
       && (before == own || before ?? .max > first)
-    if isAsBefore { return set(group.revocation, at: place, &changed) }
-    regroup(group.count == 1 ? [place] : places(of: hash), &changed)
+    if isAsBefore { set(group.revocation, at: place, &changed) } else { regroup(hash, &changed) }
   }
 
-  /// - Parameter places: all that are one purchase.
-  private mutating func regroup(_ places: [Int], _ changed: inout [Replacements.Item]) {
-    guard let hash = places.first.map({ slots[$0].itemHash }) else { return }
+  /// Finds anew what all that are one purchase have in common.
+  private mutating func regroup(_ hash: UInt64, _ changed: inout [Replacements.Item]) {
+    let places = slots.indices.filter { slots[$0].itemHash == hash }
     let cleared = places.compactMap { registers[$0].clear }.max()
     let revocation = places.compactMap {
       Revocations.revocation(of: registers[$0], cleared: cleared)
     }.min()
     let newest = places.max { Register.isOlder(registers[$0], registers[$1]) }
     twins[hash] = Twins(
-      count: places.count, newest: newest.map { registers[$0].transaction.transactionId },
+      newest: newest.map { registers[$0].transaction.transactionId },
       cleared: cleared, revocation: revocation)
     for place in places { set(revocation, at: place, &changed) }
   }
 
   private func newest(of hash: UInt64) -> Register? {
     twins[hash]?.newest.flatMap { state.transactions[$0] }
-  }
-
-  private func places(of hash: UInt64) -> [Int] {
-    slots.indices.filter { slots[$0].itemHash == hash }
   }
 
   private mutating func set(

@@ -146,8 +146,11 @@ extension Rebuild {
       }
     case .prune: break
     case .refold(let id):
-      guard case .own(let path) = try ProjectionChoice.find(folder, journal) else {
-        return .nothing
+      let path: String
+      switch try ProjectionChoice.find(folder, journal) {
+      case .own(let found): path = found
+      case .other: return .notFollowing(.otherFold)
+      case .none: return .notFollowing(.absent)
       }
       let fold = ProjectionFolder(try Projection.open(path))
       try fold.catchUp(journal)

@@ -21,6 +21,8 @@ public enum ProjectionOrder: Sendable, Equatable {
     /// There is no projection to which the order applies, it is just being built, or it lacks too
     /// many events.
     case nothing
+    /// The live projection cannot be changed now: it is in this state.
+    case notFollowing(ProjectionState)
     /// `adopt` names the fold of another program.
     case otherProgram
     /// Held evidence is still to be judged by this fold.
@@ -72,6 +74,8 @@ extension ProjectionOrder.Outcome {
         ("changed", .integer(Int64(changed))),
       ])
     case .nothing: .object([("outcome", .string("nothing"))])
+    case .notFollowing(let state):
+      .object([("outcome", .string("not_following")), ("state", .string(state.rawValue))])
     case .otherProgram: .object([("outcome", .string("other_program"))])
     case .notJudged: .object([("outcome", .string("not_judged"))])
     case .otherFold(let name, let version, let fingerprint):
@@ -90,6 +94,8 @@ extension ProjectionOrder.Outcome {
     case "done": self = .done
     case "refolded": self = .refolded(streams: number("streams"), changed: number("changed"))
     case "nothing": self = .nothing
+    case "not_following":
+      self = root["state"]?.string.flatMap(ProjectionState.init).map(Self.notFollowing) ?? .failed
     case "other_program": self = .otherProgram
     case "not_judged": self = .notJudged
     case "other_fold":

@@ -231,6 +231,8 @@ final class ProjectionWriter {
 
   /// Does what is ordered. An error is logged and does not end the journal.
   func perform(_ order: ProjectionOrder) -> ProjectionOrder.Outcome {
+    // If the live one was closed and no other opened, the other thread opens it again.
+    defer { if folder == nil, live.state == .following { live.apply(.writeFailed) } }
     do throws(LedgerError) {
       switch order {
       case .adopt(let fold, let count): return try makeLive(fold, retaining: count)
@@ -242,8 +244,6 @@ final class ProjectionWriter {
       }
     } catch {
       StoreErrors.record(.projection, "rows_order_failed", error)
-      // If the live one was closed before the error, the other thread opens it again.
-      if folder == nil, live.state == .following { live.apply(.writeFailed) }
       return .failed
     }
   }
@@ -304,7 +304,8 @@ final class ProjectionWriter {
 
   private func refold(only originalTransactionId: String) -> ProjectionOrder.Outcome {
     guard let folder = following else {
-      return live.state == .damaged || live.state == .unwritable ? .failed : .nothing
+      return live.state == .damaged || live.state == .unwritable
+        ? .failed : .notFollowing(live.state)
     }
     do throws(LedgerError) {
       let counts = try folder.refold(only: originalTransactionId, reader)

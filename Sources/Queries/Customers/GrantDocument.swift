@@ -80,6 +80,22 @@ extension LedgerReader {
     return grants
   }
 
+  /// The grant that an event made or ended; nil if it is of another customer.
+  ///
+  /// - Throws: what SQLite reports.
+  public func grant(
+    at seq: Int64, of customer: CustomerName
+  ) throws(LedgerError) -> GrantDocument? {
+    guard let mac = try journal.mac(of: customer),
+      let said = try journal.statement(at: seq, about: mac),
+      let granted = try journal.grant(of: said),
+      var grant = GrantDocument(granted)
+    else { return nil }
+    let later = try journal.statements(about: mac, type: "GRANT_REVOKE", after: granted.seq)
+    for end in granted.seq == seq ? later : [said] { grant.end(by: end) }
+    return grant
+  }
+
   /// A page of what was granted to a customer, oldest first, ended grants included. Reads the
   /// grants of the page, and all that were ended since.
   ///

@@ -161,7 +161,8 @@ public struct FoundPurchase: Sendable {
 extension LedgerReader {
   /// The purchases that an id belongs to, whatever it is: of the journal, of rows, of quarantine.
   ///
-  /// - Throws: what SQLite reports.
+  /// - Throws: `LedgerError.notReady` if it is found nowhere, and rows cannot be read; what SQLite
+  ///   reports.
   public func purchases(
     withId id: String, _ question: Question
   ) throws(LedgerError) -> [FoundPurchase] {
@@ -178,14 +179,17 @@ extension LedgerReader {
         [try journal.event(notificationUUID: uuid)?.streamKey].compactMap(\.self),
         .notificationUUID)
     }
-    if let opened = readable(), opened.isOwn {
-      add(
-        rows { () throws(LedgerError) in try opened.reader.keys(ofTransaction: id) } ?? [],
-        .transactionId)
+    let opened = readable()
+    let reader = opened?.isOwn == true ? opened?.reader : nil
+    let keys = reader.flatMap { reader in
+      rows { () throws(LedgerError) in try reader.keys(ofTransaction: id) }
     }
+    add(keys ?? [], .transactionId)
     add(
       try journal.quarantined(about: id, environment: nil, bodies: false, limit: 100)
         .map { QuarantinedEntry($0, isRaw: false).key(id) }, .originalTransactionId)
+    // Rows alone know the ids of renewals.
+    if keys == nil, found.isEmpty, case .running = source { throw .notReady(state) }
     return found
   }
 }

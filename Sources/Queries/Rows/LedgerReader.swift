@@ -30,7 +30,7 @@ public final class LedgerReader {
   public var receipts: ReceiptProof?
   /// What long reads ask whether they may go on; nil: they always may.
   package let limit: WorkLimit?
-  private let source: Source
+  let source: Source
   /// The projection that was opened last.
   private var opened: Opened?
   /// Whether that has every answered event, as of the last call of `readable`.
@@ -52,7 +52,7 @@ public final class LedgerReader {
   private var snapshot: Int?
 
   /// Where the projection is found: in the running ledger of this process, or in a data folder.
-  private enum Source {
+  enum Source {
     case running(LiveProjection)
     case atRest(DataFolder)
   }

@@ -70,6 +70,27 @@ extension JournalReader {
     ) { $0.bind(1, mac).bind(2, receivedThrough) }
   }
 
+  /// The statement of an event; nil if it is about another customer.
+  ///
+  /// - Throws: what SQLite reports.
+  public func statement(
+    at seq: Int64, about mac: [UInt8]
+  ) throws(LedgerError) -> StoredStatement? {
+    try StoredStatement.read("s.mac = ? AND s.seq = ?", connection, codec) {
+      $0.bind(1, mac).bind(2, seq)
+    }.first
+  }
+
+  /// The grant that a statement made or ended.
+  ///
+  /// - Throws: what SQLite reports.
+  public func grant(of said: StoredStatement) throws(LedgerError) -> StoredStatement? {
+    guard let uuid = said.statement.revokedGrant else { return said }
+    return try StoredStatement.read("e.notification_uuid = ?", connection, codec) {
+      $0.bind(1, uuid.bytes)
+    }.first
+  }
+
   /// The statements about a customer that are of one kind, behind a seq, in order of seq.
   ///
   /// - Parameter type: in the place of Apple's notificationType, as `GRANT`.

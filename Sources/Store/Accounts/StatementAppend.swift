@@ -137,11 +137,9 @@ extension Journal {
       let isClaim = if case .claim = statement.content { true } else { false }
       if let last, last.isClaim == isClaim { return .duplicate(seq: last.seq) }
       return isClaim || last != nil ? nil : Self.noSuchEntitlement
-    case .revocation(let id):
-      var grant = statement
-      (grant.content, grant.id) = (.grant(entitlement: "", until: nil, reason: nil), id)
+    case .revocation:
       // Of the same app and environment: a token may cover no other.
-      guard let granted = try journaled(grant.notificationUUID, connection),
+      guard let uuid = statement.revokedGrant, let granted = try journaled(uuid, connection),
         granted.statement?.environment == statement.environment,
         granted.statement?.bundleId == statement.bundleId
       else { return Self.noSuchGrant }
@@ -189,6 +187,14 @@ extension OwnerStatement {
   var notificationUUID: NotificationUUID {
     let text = "\(source.rawValue)\u{0}\(id)\u{0}"
     return NotificationUUID(digest: SHA256.hash(Array(text.utf8) + mac))
+  }
+
+  /// The UUID of the grant's event that it ends.
+  var revokedGrant: NotificationUUID? {
+    guard case .revocation(let id) = content else { return nil }
+    var grant = self
+    (grant.content, grant.id) = (.grant(entitlement: "", until: nil, reason: nil), id)
+    return grant.notificationUUID
   }
 
   /// The columns of the statement's event.

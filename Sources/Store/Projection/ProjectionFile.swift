@@ -14,14 +14,17 @@ public enum ProjectionFile {
     ("{line}", LineTable.definitions),
     ("{entitlement}", SQLView.selected), ("{transaction}", SQLView.selectedLine),
   ])
-  /// Finds rows by their present answer, and what time alone changes by its time. A build makes
-  /// these at its end, from sorted keys.
+  /// Finds rows by their present answer, what time alone changes by its time, and purchases by
+  /// their ids. A build makes these at its end, from sorted keys.
   static let answerIndexes = """
     CREATE INDEX entitlement_answer
       ON entitlement (app_id, answer_product_id, answer_status, original_transaction_id);
     CREATE INDEX entitlement_until ON entitlement (answer_until_ms)
       WHERE answer_until_ms IS NOT NULL;
     CREATE INDEX entitlement_span_turn ON entitlement_span (from_ms) WHERE is_turn;
+    CREATE INDEX transaction_line_id ON transaction_line (transaction_id);
+    CREATE INDEX transaction_line_others ON transaction_line (entitlement_id)
+      WHERE other_transaction_ids IS NOT NULL;
     """
   /// The suffixes of SQLite's files. A -journal exists after a crash while the file was made,
   /// because SQLite writes the first pages before the file is in WAL mode. If it remained, SQLite

@@ -352,9 +352,11 @@ public final class ProjectionReader {
     try connection.statement(
       """
       SELECT DISTINCT a.environment, a.bundle_id, e.original_transaction_id
-      FROM transaction_line t JOIN entitlement e ON e.id = t.entitlement_id
-        JOIN app a ON a.id = e.app_id
-      WHERE t.transaction_id = ?1 OR instr(t.other_transaction_ids, ?2)
+      FROM (
+        SELECT entitlement_id FROM transaction_line WHERE transaction_id = ?1 UNION
+        SELECT entitlement_id FROM transaction_line
+        WHERE other_transaction_ids IS NOT NULL AND instr(other_transaction_ids, ?2)) t
+      JOIN entitlement e ON e.id = t.entitlement_id JOIN app a ON a.id = e.app_id
       ORDER BY 3, 1, 2 LIMIT 100
       """
     ).bind(1, id).bind(2, JSONValue.string(id).text).all { row in

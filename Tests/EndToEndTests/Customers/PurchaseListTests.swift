@@ -79,11 +79,18 @@ import Testing
     let client = daemon.client()
     let path = "/v1/entitlements/7000/transactions?limit=1"
     let first = client.get(path)?.json
-    #expect(first?["items"]?.elements.count == 1 && first?["next_page"]?.string == "1")
-    let second = client.get("\(path)&after=1")?.json
+    let bought = first?["items"]?.elements.first?["purchased_at"]?.integer ?? 0
+    let cursor = "\(bought).70001"
+    #expect(first?["items"]?.elements.count == 1 && first?["next_page"]?.string == cursor)
+    // What is told meanwhile of an earlier purchase moves no page.
+    let second = client.get("\(path)&after=\(cursor)")?.json
+    let earlier = client.get("\(path)&after=\(bought - 1).9")?.json
+    #expect(earlier?["items"]?.elements.first?["transaction_id"]?.string == "70001")
     #expect(second?["items"]?.elements.first?["transaction_id"]?.string == "70003")
     #expect(second?["next_page"]?.value == .null)
-    for after in ["3", "-1", "x"] { #expect(client.get("\(path)&after=\(after)")?.status == 400) }
+    for after in ["3", "-1", "x", "1.", ".1", "x.1"] {
+      #expect(client.get("\(path)&after=\(after)")?.status == 400)
+    }
     #expect(client.get(path, token: Installation.sandboxToken)?.status != 200)
     withExtendedLifetime(installation) {}
   }

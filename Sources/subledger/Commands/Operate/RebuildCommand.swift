@@ -187,8 +187,16 @@ enum RebuildCommand {
     _ id: String, _ arguments: Arguments
   ) throws(LedgerError) -> ExitCode {
     let folder = try arguments.journalFolder()
-    guard case .refolded(let streams, let changed) = try perform(.refold(only: id), folder) else {
-      throw .findings("the live projection is of another fold; rebuild all of it with --apply")
+    let outcome = try perform(.refold(only: id), folder)
+    guard case .refolded(let streams, let changed) = outcome else {
+      switch outcome {
+      case .notFollowing(.otherFold):
+        throw .findings("the live projection is of another fold; rebuild all of it with --apply")
+      case .notFollowing(.absent):
+        throw .findings("there is no live projection; build one with --apply")
+      default:
+        throw .unavailable("the live projection is being built or caught up; run this again later")
+      }
     }
     guard streams > 0 else {
       throw .findings("no events with this id; see: subledger events")
