@@ -116,7 +116,8 @@ import Testing
       }
       return [read.offerType.map { String($0) }, read.offerDiscountType, read.offerIdentifier]
     }
-    #expect(try offer("spring", true, true) == ["2", nil, "spring"])
+    #expect(try offer("spring", false, true) == ["2", nil, "spring"])
+    #expect(try offer("spring", true, true) == ["2", "FREE_TRIAL", "spring"])
     #expect(try offer(nil, true, true) == ["1", "FREE_TRIAL", nil])
     #expect(try offer(nil, true, nil) == ["1", "FREE_TRIAL", nil])
     #expect(try offer(nil, false, true) == ["1", nil, nil])

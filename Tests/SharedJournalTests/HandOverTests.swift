@@ -137,7 +137,7 @@ import Testing
     var sink: JSONElement? { client.get("/v1/sinks")?.json?["items"]?.elements.first }
     try TemporaryPostgres.wait(60, "the state") { sink?["state"]?.string == "elsewhere" }
     #expect(sink?["reason"]?.string == "another daemon of the shared journal has the duty to send")
-    let text = try group.shared.installations[first].run("sink")
+    let text = try group.shared.installations[first].run("sink", "list")
     #expect(text.output.contains("elsewhere"), "\(text)")
   }
 

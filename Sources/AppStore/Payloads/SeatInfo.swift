@@ -1,4 +1,4 @@
-/// Apple's multiSeatInfo: who of a team is charged what. In a transaction and in renewal information.
+/// Apple's multiSeatInfo, in a transaction and in renewal information: who of a team is charged what.
 ///
 /// Sources: developer.apple.com/documentation/appstoreserverapi/multiseatinfo and
 /// renewalmultiseatinfo. Prices are milliunits of the currency.

@@ -126,8 +126,8 @@ extension Customer {
     return team.purchases.allSatisfy { $0.id == newest?.id || $0.revocation != nil }
   }
 
-  /// The purchases by which a team has access at a time, milliseconds since 1970: its purchaser, and
-  /// by the developer's record whoever has one of `claims`.
+  /// The purchases by which a team has access at a time, milliseconds since 1970: its purchaser,
+  /// and by the developer's record whoever has one of `claims`.
   func paidSeats(at time: Int64) -> [Purchase] {
     team?.purchases.filter { $0.revocation == nil && time < $0.expiresDate ?? 0 } ?? []
   }

@@ -194,7 +194,7 @@ struct Periods {
       ?? all.lastIndex { $0.cut > $0.start } ?? all.indices.last
   }
 
-  /// A purchase of seats, and those of the same period: seats are added in transactions of their own.
+  /// A purchase of seats, and those of the same period: each addition of seats is a transaction.
   private static func siblings(
     of index: Int, _ registers: [Register], _ all: [Period], _ reach: [Int64]
   ) -> [Int] {

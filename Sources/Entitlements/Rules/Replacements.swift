@@ -4,8 +4,8 @@ import Platform
 ///
 /// A purchase made while a period runs is an upgrade: it ends that period at once, and every period
 /// that was charged ahead and had not begun. A renewal never begins inside a period that runs: if
-/// one does, an upgrade between them was missed, and the period ends where the renewal begins. Seats
-/// that are added to a purchase are bought while it runs, and replace nothing of the same product.
+/// one does, an upgrade between them was missed, and the period ends where the renewal begins.
+/// Seats are added to a purchase while it runs, and replace nothing of the same product.
 struct Replacements {
   /// What the rules compare of one transaction. Times are milliseconds since 1970.
   struct Item: Equatable {

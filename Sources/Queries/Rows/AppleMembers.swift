@@ -4,7 +4,8 @@ package import Store
 package import StrictJSON
 
 /// What an event says that neither its columns nor its customer's row and purchases have: Apple's
-/// members by their names, `transaction.storefrontId`.
+/// members by their names, `transaction.storefrontId`. What Apple does not document has a name alone,
+/// as its value may be of any size.
 package struct AppleMembers {
   /// In the order of the text.
   package private(set) var others: [(name: String, value: JSONValue)] = []
@@ -31,16 +32,14 @@ package struct AppleMembers {
       let inner = Self.paths[name] ?? name
       guard Self.read[path]?.contains(name) == true else {
         let shown = path.isEmpty ? name : "\(path).\(name)"
-        others.append((shown, value))
-        note(name, shown)
+        if Self.named.contains(name) { others.append((shown, value)) } else { note(shown) }
         continue
       }
       if Self.read[inner] != nil { add(value, inner) }
     }
   }
 
-  private mutating func note(_ name: String, _ shown: String) {
-    guard !Self.named.contains(name) else { return }
+  private mutating func note(_ shown: String) {
     unknown.insert(VisibleText.of(String(decoding: shown.utf8.prefix(Self.longest), as: UTF8.self)))
   }
 

@@ -102,7 +102,7 @@ import Testing
       let work = try bodies(50 + round, installation)
       postAll(daemon.port, work, answered)
       #expect(daemon.client().get("/v1/entitlements/1")?.status == 404)
-      for name in ["journal.sqlite", "entitlements-3.sqlite"] {
+      for name in ["journal.sqlite", "entitlements-4.sqlite"] {
         let path = installation.data.appending(path: name).path
         let connection = try SQLiteConnection.open(path, .write)
         try connection.execute("SELECT count(*) FROM sqlite_schema")

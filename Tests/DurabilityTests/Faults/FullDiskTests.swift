@@ -172,7 +172,7 @@ import Testing
     let left = try InterceptedDisk(disk.installation.authority, sent: disk.sent)
     try FileManager.default.createDirectory(
       at: left.installation.data, withIntermediateDirectories: false)
-    for name in ["journal.sqlite", "journal.sqlite-wal", "projections", "entitlements-3.sqlite"] {
+    for name in ["journal.sqlite", "journal.sqlite-wal", "projections", "entitlements-4.sqlite"] {
       try FileManager.default.copyItem(
         atPath: mounted + "/" + name, toPath: left.installation.data.path + "/" + name)
     }

@@ -67,7 +67,7 @@ import Testing
   @Test(arguments: [
     // The syncs after those of the start: some are of events, some of a checkpoint that loses
     // nothing.
-    ("journal.sqlite-wal", 5...9), ("entitlements-3.sqlite-wal", 1...5),
+    ("journal.sqlite-wal", 5...9), ("entitlements-4.sqlite-wal", 1...5),
   ]) func `a wal that is not copied is detected`(_ wal: String, _ syncs: ClosedRange<Int>) throws {
     let isDetected = try syncs.contains { number in
       let disk = try InterceptedDisk()

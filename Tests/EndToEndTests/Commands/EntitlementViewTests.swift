@@ -16,6 +16,11 @@ import Testing
     "commitment_period": "commitment.period", "commitment_periods": "commitment.periods",
     "commitment_ends_at_ms": "commitment.ends_at",
     "commitment_auto_renew": "commitment.auto_renew", "last_event_seq": "last_event.seq",
+    "renewal_price_milliunits": "renewal_price.milliunits",
+    "renewal_currency": "renewal_price.currency", "renewal_offer_type": "renewal_offer.type",
+    "renewal_offer_identifier": "renewal_offer.identifier",
+    "renewal_offer_discount_type": "renewal_offer.discount_type",
+    "renewal_offer_period": "renewal_offer.period",
     "last_notification_uuid": "last_event.notification_uuid",
     "last_notification_type": "last_event.notification_type",
     "last_subtype": "last_event.subtype", "last_signed_date_ms": "last_event.signed_date",
@@ -63,7 +68,9 @@ import Testing
         }
         // The interface has `anomaly` only where it is true.
         let expected = name == "anomaly" && found == nil ? "0" : Self.plain(found)
-        #expect(Self.plain(value) == expected, "\(Self.key(row)): \(name)")
+        // A list is text in SQL, and null where it is empty.
+        let told = name == "win_back_offers" ? value.string ?? "[]" : Self.plain(value)
+        #expect(told == expected, "\(Self.key(row)): \(name)")
       }
     }
     for status in ["active", "expired", "revoked"] {

@@ -59,7 +59,7 @@ import Testing
         "subledger_owner_faults_total", "reason",
         [
           "v1_secret", "chain_root", "chain_path", "other_app", "other_app_apple_id",
-          "other_environment",
+          "other_environment", "no_app",
         ]
       ),
       (

@@ -53,7 +53,7 @@ import Testing
   {
     let running = try installation.launch(
       ["rebuild", "--threads", "1", "--config", installation.config.path] + arguments)
-    let wal = installation.data.appending(path: "entitlements-3.sqlite.building-wal").path
+    let wal = installation.data.appending(path: "entitlements-4.sqlite.building-wal").path
     try running.wait(60, "the first rows") {
       guard running.isRunning else { throw TestFailure("it ended: \(try running.finish())") }
       return FileManager.default.fileExists(atPath: wal)
@@ -78,7 +78,7 @@ import Testing
     #expect(finished.errors.contains("the live projection is unchanged"))
     try expectBuilding(installation, digest)
     // Rows that were built are not built again: a wrong one is still there at the end.
-    let path = installation.dataFolder.path + "/entitlements-3.sqlite.building"
+    let path = installation.dataFolder.path + "/entitlements-4.sqlite.building"
     let connection = try SQLiteConnection.open(path, .write)
     try connection.execute("UPDATE entitlement SET last_seq = 4711 WHERE id = 1")
     connection.close()
