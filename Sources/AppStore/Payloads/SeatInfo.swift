@@ -1,4 +1,4 @@
-/// Apple's multiSeatInfo, in a transaction and in renewal information: who of a team is charged what.
+/// Apple's multiSeatInfo, of a transaction and of renewal information: who is charged what.
 ///
 /// Sources: developer.apple.com/documentation/appstoreserverapi/multiseatinfo and
 /// renewalmultiseatinfo. Prices are milliunits of the currency.
