@@ -55,6 +55,10 @@ import Testing
       let told = events.filter { $0.status == 1 }.map(\.signedDate).max() ?? .max
       let isRefundedSince = registers.contains { $0.transaction.revocationDate ?? .min > told }
       if status == 1, isRefundedSince { return nil }
+      // One of before a purchase says nothing of it, and does so when it is told again.
+      if status == 1, registers.contains(where: { $0.transaction.purchaseDate > told }) {
+        return nil
+      }
       var refund = FoldEvent(
         seq: 100, uuid: NotificationUUID(high: chance.next(), low: 100),
         notificationType: "REFUND", subtype: nil, signedDate: last + chance.below(9) * TestDate.day,
