@@ -117,7 +117,7 @@ import Testing
     #expect(!text.contains("storefrontId") && !text.contains("\u{7}"))
     #expect(checks.count == 2 && checks.allSatisfy { !$0.isFinding })
     let shown = try ledger.history("7000")?.entries.first?.json["others"]
-    #expect(shown?["transaction.brandNew"] == .string("secret"))
+    #expect(shown?["transaction.brandNew"] == nil)
     #expect(shown?["transaction.storefrontId"] == .string("143441"))
   }
 }

@@ -109,6 +109,14 @@ public final class DeliveryService: Sendable {
     }
   }
 
+  /// What an operator is told while another daemon has the duty to send.
+  func elsewhere(_ command: SinkCommand) -> SinkCommand.Outcome {
+    if command.verb == .show, let shown = statuses.first(where: { $0.id.name == command.name }) {
+      return .shown(shown)
+    }
+    return .refused("\(DeliveryStatus.hasAnotherDaemon); give the command on its machine")
+  }
+
   /// Does what an operator asks, on the thread of the service.
   public func perform(
     _ command: SinkCommand, completion: @escaping @Sendable (SinkCommand.Outcome) -> Void

@@ -47,9 +47,10 @@ public struct DeliveryStatus: Sendable {
   public var isHere: Bool { state != Self.elsewhere }
   private static let elsewhere = "elsewhere"
 
+  static let hasAnotherDaemon = "another daemon of the shared journal has the duty to send"
+
   mutating func leave(at now: Int64) {
-    (state, since) = (Self.elsewhere, now)
-    reason = "another daemon of the shared journal has the duty to send"
+    (state, since, reason) = (Self.elsewhere, now, Self.hasAnotherDaemon)
   }
 
   /// Events of the journal that are not done.

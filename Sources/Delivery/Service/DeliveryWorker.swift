@@ -72,8 +72,8 @@ final class DeliveryWorker {
         service.customers.told = isNeeded ? nil : .max
         if isNeeded { service.publishElsewhere(at: Clock.now()) } else { service.publish([]) }
         service.begun.signal()
-        for (_, completion) in service.takeCommands() {
-          completion(isHeld ? .noSink : .unavailable)
+        for (command, completion) in service.takeCommands() {
+          completion(isHeld ? .noSink : service.elsewhere(command))
         }
         return .whenWoken(within: idle)
       }

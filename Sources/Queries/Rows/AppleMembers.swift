@@ -4,8 +4,8 @@ package import Store
 package import StrictJSON
 
 /// What an event says that neither its columns nor its customer's row and purchases have: Apple's
-/// members by their names, `transaction.storefrontId`. What Apple does not document has a name alone,
-/// as its value may be of any size.
+/// members by their names, `transaction.storefrontId`. What Apple does not document has a name
+/// alone, as its value may be of any size.
 package struct AppleMembers {
   /// In the order of the text.
   package private(set) var others: [(name: String, value: JSONValue)] = []

@@ -54,7 +54,7 @@ import Testing
     #expect(client.get("/v1/entitlements/7000")?.status == 200)
     let open = [
       "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "lock", "control.sock",
-      "projections", "entitlements-4.sqlite", "entitlements-3.sqlite-wal",
+      "projections", "entitlements-4.sqlite", "entitlements-4.sqlite-wal",
     ]
     try expectPrivate(installation.data, "running", has: open)
     for arguments in [
