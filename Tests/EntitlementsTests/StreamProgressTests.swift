@@ -173,7 +173,7 @@ import Testing
   }
 
   @Test func `incremental answers equal those of the whole state`() {
-    let histories = TestCount.histories.number / 10
+    let histories = TestCount.histories.number / 4
     Property(histories: histories, make: Self.many).holds("incremental answers") { events, chance in
       Self.fault(events, chance.once(in: 2) ? ["season": 10 * TestDate.day] : [:])
     }

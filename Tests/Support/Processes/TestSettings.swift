@@ -64,7 +64,7 @@ public enum TestCount: String, Sendable {
     case .flippedEvents: 12
     case .fleet: 500
     case .fuzzRounds: 300
-    case .histories: 20_000
+    case .histories: 5_000
     case .hostile: 2_000
     case .hostileLines: 400
     case .images: 120
@@ -76,8 +76,8 @@ public enum TestCount: String, Sendable {
     case .rebuilds: 4
     case .rebuildKills: 1
     case .receipts: 20
-    case .simulations: 150
-    case .sharedSimulations: 60
+    case .simulations: 75
+    case .sharedSimulations: 30
     case .sinks: 200
     case .statements: 400
     case .storm: 150
