@@ -67,6 +67,20 @@ import Testing
     }
   }
 
+  /// Who has `pro`, by the last message about each, without the first requests.
+  private static func having(_ receiver: ScriptedServer, after count: Int = 0) -> Set<String> {
+    var having: Set<String> = []
+    for request in receiver.requests.dropFirst(count) {
+      guard let message = try? JSONDocument(parsing: request.body).root,
+        message["type"]?.string == "customer.entitlement_changed",
+        let id = message["data"]?["customer"]?["id"]?.string
+      else { continue }
+      let isActive = message["data"]?["after"]?["active"]?.boolean == true
+      if isActive { having.insert(id) } else { having.remove(id) }
+    }
+    return having
+  }
+
   private func wait(for count: Int, within seconds: Double) throws {
     try TemporaryPostgres.wait(seconds, "\(count) events, of which \(told.count) were told") {
       told.count == count
@@ -154,19 +168,7 @@ import Testing
         .setting("data.transaction.expiresDate", .integer(ends))
       return (uuid: Sample.uuid(number), body: try shared.installations[0].sign(body))
     }
-    /// Who has `pro`, by the last message about each.
-    func having() -> Set<String> {
-      var having: Set<String> = []
-      for request in receiver.requests {
-        guard let message = try? JSONDocument(parsing: request.body).root,
-          message["type"]?.string == "customer.entitlement_changed",
-          let id = message["data"]?["customer"]?["id"]?.string
-        else { continue }
-        let isActive = message["data"]?["after"]?["active"]?.boolean == true
-        if isActive { having.insert(id) } else { having.remove(id) }
-      }
-      return having
-    }
+    func having() -> Set<String> { Self.having(receiver) }
     let first = try holder(in: group)
     group.traffic.send(Array(bodies[..<20]), connections: 4)
     try TemporaryPostgres.wait(60, "the first") { having().count == 20 }
@@ -174,10 +176,42 @@ import Testing
     group.traffic.send(Array(bodies[20...]), connections: 4)
     _ = try group.stop(first)
     #expect(try holder(in: group) != first)
-    try TemporaryPostgres.wait(60, "all, not \(having().count)") { having().count == 40 }
+    try TemporaryPostgres.wait(60, "all") { having().count == 40 }
     try group.start(first)
     try group.settle()
     try group.expectNothingLostOrTwice()
+  }
+
+  @Test func `a daemon that began later tells what customers have that nobody told before it`()
+    throws
+  {
+    let isUp = Flag()
+    let receiver = try ScriptedServer { _ in [.response(isUp.isSet ? 204 : 503, "")] }
+    let shared = try SharedInstallations()
+    let mapping = ("entitlements", JSONValue.object([("pro", .array([.string("pro.*")]))]))
+    try Self.configure(shared.installations, receiver, Self.settings(shared) + [mapping])
+    let (first, second) = (shared.installations[0], shared.installations[1])
+    let before = try first.startWithoutProjection()
+    let ends = Int64(Date().timeIntervalSince1970 * 1000) + 20 * Sample.day
+    for number in 1...10 {
+      let body = Sample.notification(number, otid: "\(7000 + number)")
+        .setting("data.transaction.purchaseDate", .integer(ends - 30 * Sample.day))
+        .setting("data.transaction.expiresDate", .integer(ends))
+      #expect(before.client().post(try first.sign(body))?.status == 200)
+    }
+    // This one finds them all when it looks first.
+    let after = try second.startWithoutProjection()
+    try TemporaryPostgres.wait(60, "the second") {
+      try second.run("query", "SELECT count(*) FROM customer_entitlement_v1", "--csv").output
+        .contains("10")
+    }
+    try before.stop()
+    let refused = receiver.requests.count
+    isUp.set()
+    try TemporaryPostgres.wait(60, "all") {
+      Self.having(receiver, after: refused).count == 10
+    }
+    try after.stop()
   }
 
   @Test func `an uploaded journal leaves the places of its sinks to any daemon`() throws {

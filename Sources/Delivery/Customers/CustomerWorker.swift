@@ -84,6 +84,8 @@ final class CustomerWorker {
     var isOwner = true
     /// Whether what is found is told.
     var isTold = true
+    /// What is found is compared with what was known then, and not with what is stored.
+    var since: Int64?
   }
 
   /// What is looked at, and what is to be written of it.
@@ -191,6 +193,7 @@ final class CustomerWorker {
       .init(
         seq: progress?.seq ?? head.seq, hash: progress?.hash ?? head.hash, basis: basis,
         toldAt: stored?.toldAt ?? now))
+    if stored == nil { batch.begunAt = now }
     for app in apps {
       batch.scans.append(.init(of: app, stored == nil ? nil : .rebuild, at: now))
     }
@@ -278,9 +281,11 @@ final class CustomerWorker {
     let stored = try follower.store { store throws(LedgerError) in try store.scan() }
     // One that begins anew goes on in the next turn.
     guard var scan = stored, work.batch.scans.isEmpty else { return !work.batch.scans.isEmpty }
+    let begun = try follower.store { store throws(LedgerError) in try store.begunAt() }
+    let isLate = scan.reason == .rebuild && scan.at < begun ?? .min
     let look = Look(
-      cause: CustomerCause(scan.reason ?? .mapping, seq: scan.seq, at: scan.at),
-      isTold: scan.reason != nil)
+      cause: CustomerCause(scan.reason ?? .mapping, seq: scan.seq, at: isLate ? now : scan.at),
+      isTold: scan.reason != nil, since: isLate ? scan.at : nil)
     let page = try reader.customers(
       of: scan.app, after: scan.last, limit: Self.scanLimit, at: now)
     if let page {
@@ -308,13 +313,17 @@ final class CustomerWorker {
     let known = Dictionary(stored.map { ($0.name, $0) }) { one, _ in one }
     let found = try reader.entitlements(
       of: subject.customer, in: subject.app, and: Array(known.keys), at: now)
+    let past = try look.since.map { time throws(LedgerError) in
+      try had(subject, Array(known.keys), at: time)
+    }
     for (name, answer) in found {
       let before = known[name]
       let after = CustomerEntitlement(customer, name, answer, before, look.cause)
       let isEmpty = !after.answer.isActive && after.next == nil
-      guard after != before, before != nil || !isEmpty else { continue }
-      batch.entitlements.append(after)
-      let told = before?.answer ?? .inactive
+      let isNew = after != before && (before != nil || !isEmpty)
+      guard isNew || past != nil else { continue }
+      if isNew { batch.entitlements.append(after) }
+      let told = past.map { $0[name] ?? .inactive } ?? before?.answer ?? .inactive
       guard look.isTold, follower.isTelling(), after.answer != told else { continue }
       var cause = look.cause
       if cause.stream == 0, let id = after.originalTransactionId ?? before?.originalTransactionId {
@@ -324,6 +333,15 @@ final class CustomerWorker {
     }
   }
 
+  /// What a customer had under each name, as it was known then.
+  private func had(
+    _ subject: Subject, _ names: [String], at time: Int64
+  ) throws(LedgerError) -> [String: CustomerEntitlement.Answer] {
+    let found = try reader.entitlements(
+      of: subject.customer, in: subject.app, and: names, at: time, isPast: true)
+    return Dictionary(found.map { ($0.name, .init($0.answer?.access)) }) { one, _ in one }
+  }
+
   /// Gives every change its moment: after everything that was told or received, and of one stream
   /// each its own.
   private func commit(_ batch: CustomerStore.Batch, at now: Int64) throws(LedgerError) {
@@ -331,9 +349,17 @@ final class CustomerWorker {
     let (through, again) = (max(now, received, follower.through), follower.again)
     let (told, scanned) = try follower.store { store throws(LedgerError) in
       var known = try store.progress()
+      var batch = batch
       if let again {
         try store.tellAgain(after: again, behind: max(through, known?.toldAt ?? 0))
         known = try store.progress()
+        // What the other daemon found before this one began to look is found by comparing.
+        let stored = try store.begunAt()
+        let begun = batch.begunAt ?? stored ?? 0
+        if again > 0, again < begun {
+          batch.scans = apps.map { .init(of: $0, .rebuild, at: again) }
+          batch.ended = []
+        }
       }
       let written = Self.timed(batch, after: max(through, known?.toldAt ?? 0))
       if !written.isEmpty || known != written.progress { try store.commit(written) }
@@ -382,12 +408,17 @@ extension CustomerEntitlement {
   ) {
     let access = answer?.access
     self.init(
-      customer, name,
-      Answer(
-        isActive: access != nil, basis: access?.basis.rawValue, expiresAt: access?.expiresAt,
-        productId: access?.productId),
-      since: cause.at, originalTransactionId: access?.key?.originalTransactionId,
+      customer, name, Answer(access), since: cause.at, originalTransactionId: access?.key?.originalTransactionId,
       next: answer?.turn)
     if let before, before.answer.isActive == (access != nil) { since = before.since }
+  }
+}
+
+extension CustomerEntitlement.Answer {
+  /// - Parameter access: nil for none.
+  fileprivate init(_ access: NamedAnswer.Access?) {
+    self.init(
+      isActive: access != nil, basis: access?.basis.rawValue, expiresAt: access?.expiresAt,
+      productId: access?.productId)
   }
 }

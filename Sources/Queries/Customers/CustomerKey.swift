@@ -43,15 +43,19 @@ extension LedgerReader {
   /// What a customer has of an app now, under each name of the mapping in force. Others that are
   /// asked about are not active.
   ///
-  /// - Parameter now: milliseconds since 1970.
+  /// - Parameters:
+  ///   - now: milliseconds since 1970.
+  ///   - isPast: asks what was known at that time, by the mapping then in force.
   /// - Returns: nil of a name that the mapping lacks.
   /// - Throws: as `customer`.
   public func entitlements(
-    of customer: CustomerKey, in app: StreamKey, and others: [String], at now: Int64
+    of customer: CustomerKey, in app: StreamKey, and others: [String], at now: Int64,
+    isPast: Bool = false
   ) throws(LedgerError) -> [(name: String, answer: NamedAnswer?)] {
     var catalog = EntitlementCatalog()
-    try setInForce(&catalog, app.environment, nil)
-    let standing = try standing(customer, of: app, catalog, Question(now: now))
+    let question = Question(knownAt: isPast ? now : nil, now: now)
+    try setInForce(&catalog, app.environment, isPast ? question : nil)
+    let standing = try standing(customer, of: app, catalog, question)
     let names = catalog.names(in: [app.bundleId])
     let answers = try names.map {
       name throws(LedgerError) -> (name: String, answer: NamedAnswer?) in

@@ -141,6 +141,14 @@ public final class CustomerStore {
     ).first { Progress(seq: $0.int(0), hash: $0.bytes(1), basis: $0.text(2), toldAt: $0.int(3)) }
   }
 
+  /// What customers had at this time is what was found first, which nobody was told; nil in a file
+  /// of before it was noted. Milliseconds since 1970.
+  ///
+  /// - Throws: what SQLite reports.
+  public func begunAt() throws(LedgerError) -> Int64? {
+    try connection.statement("SELECT value FROM meta WHERE key = 'begun_ms'").first { $0.int(0) }
+  }
+
   /// An app all of whose customers are to be looked at.
   public struct Scan: Sendable, Equatable {
     /// A key without an original transaction id.
@@ -337,13 +345,15 @@ public final class CustomerStore {
     public var progress: Progress
     /// Changes that were told before this moment are not needed any more.
     public var forgetBefore: Int64?
+    /// As `CustomerStore.begunAt`, where it is new.
+    public var begunAt: Int64?
 
     public init(_ progress: Progress) { self.progress = progress }
 
     /// Whether it says nothing but how far the journal was followed.
     public var isEmpty: Bool {
       entitlements.isEmpty && changes.isEmpty && scans.isEmpty && ended.isEmpty
-        && forgotten.isEmpty && forgetBefore == nil
+        && forgotten.isEmpty && forgetBefore == nil && begunAt == nil
     }
   }
 
@@ -360,6 +370,10 @@ public final class CustomerStore {
       }
       if let time = batch.forgetBefore {
         try connection.statement("DELETE FROM change WHERE at_ms < ?").bind(1, time).run()
+      }
+      if let time = batch.begunAt {
+        try connection.statement("INSERT OR REPLACE INTO meta VALUES ('begun_ms', ?)")
+          .bind(1, time).run()
       }
       try connection.execute("DELETE FROM progress")
       try connection.statement(
