@@ -408,8 +408,8 @@ extension CustomerEntitlement {
   ) {
     let access = answer?.access
     self.init(
-      customer, name, Answer(access), since: cause.at, originalTransactionId: access?.key?.originalTransactionId,
-      next: answer?.turn)
+      customer, name, Answer(access), since: cause.at,
+      originalTransactionId: access?.key?.originalTransactionId, next: answer?.turn)
     if let before, before.answer.isActive == (access != nil) { since = before.since }
   }
 }
