@@ -1,9 +1,10 @@
 import AppStore
 import Foundation
 import Platform
-import Store
 import Support
 import Testing
+
+@testable import Store
 
 /// SQL of the user over the views: what it may read, and when it ends.
 @Suite struct QueryTests {
@@ -304,6 +305,23 @@ import Testing
     for column in view.columns {
       #expect(column.meaning.hasSuffix(".") && column.meaning.count > 10, "\(column.name)")
     }
+  }
+
+  @Test func `customers of an older version's file are read, without trials`() throws {
+    let scratch = try filled()
+    let journal = try JournalReader.open(scratch.folder)
+    try CustomerStore(scratch.folder, journalId: try journal.journalId()).close()
+    let connection = try SQLiteConnection.open(scratch.folder.customers, .write)
+    try connection.execute(
+      """
+      INSERT INTO entitlement VALUES
+        ('Production', 'com.example.app', 'original_transaction_id', x'37', 'pro', 1, 'paid', 0,
+         NULL, 'pro', '7', NULL, 1, 1);
+      ALTER TABLE entitlement DROP COLUMN trial; PRAGMA user_version = 2
+      """)
+    connection.close()
+    let found = try rows("SELECT name, active, trial FROM customer_entitlement_v1", scratch)
+    #expect(found == [[.text("pro"), .integer(1), .null]])
   }
 
   @Test func `the views of a projection have the columns of the contract`() throws {

@@ -129,7 +129,8 @@ final class CustomerWorker {
     isTrusted = follower.clock.withLock { $0.look(ledger, at: now) }
     defer { reader.endSnapshot() }
     let stored = try follower.store { store throws(LedgerError) in try store.progress() }
-    var work = Work(try begin(stored, at: now))
+    let again = follower.again
+    var work = Work(try begin(stored, again, at: now))
     let hasMore = [
       try addEvents(&work), try addDue(&work, at: now), try addErased(&work, at: now),
       try addScanned(&work, at: now),
@@ -139,7 +140,7 @@ final class CustomerWorker {
       prunedAt = now
       work.batch.forgetBefore = min(now - Self.keeping, told)
     }
-    try commit(work.batch, at: now)
+    try commit(work.batch, again, at: now)
     (erasedAfter, lookedAt) = (work.erasedAfter, isTrusted ? now : max(lookedAt, now))
     return hasMore
   }
@@ -175,6 +176,20 @@ final class CustomerWorker {
 
   /// What was followed, with scans of all apps if that is of another history or other rules, or of
   /// a clock that was ahead. What is found first is told to nobody.
+  ///
+  /// - Parameter again: until when another daemon told; what it had not told when this one began is
+  ///   found by comparing with what was known then.
+  private func begin(
+    _ stored: CustomerStore.Progress?, _ again: Int64?, at now: Int64
+  ) throws(LedgerError) -> CustomerStore.Batch {
+    var batch = try begin(stored, at: now)
+    let known = try follower.store { store throws(LedgerError) in try store.begunAt() }
+    if let again, again > 0, again < batch.begunAt ?? known ?? 0 {
+      batch.scans = apps.map { .init(of: $0, .rebuild, at: again) }
+    }
+    return batch
+  }
+
   private func begin(
     _ stored: CustomerStore.Progress?, at now: Int64
   ) throws(LedgerError) -> CustomerStore.Batch {
@@ -281,11 +296,10 @@ final class CustomerWorker {
     let stored = try follower.store { store throws(LedgerError) in try store.scan() }
     // One that begins anew goes on in the next turn.
     guard var scan = stored, work.batch.scans.isEmpty else { return !work.batch.scans.isEmpty }
-    let begun = try follower.store { store throws(LedgerError) in try store.begunAt() }
-    let isLate = scan.reason == .rebuild && scan.at < begun ?? .min
+    let at = scan.comparesWithThen ? now : scan.at
     let look = Look(
-      cause: CustomerCause(scan.reason ?? .mapping, seq: scan.seq, at: isLate ? now : scan.at),
-      isTold: scan.reason != nil, since: isLate ? scan.at : nil)
+      cause: CustomerCause(scan.reason ?? .mapping, seq: scan.seq, at: at),
+      isTold: scan.reason != nil, since: scan.comparesWithThen ? scan.at : nil)
     let page = try reader.customers(
       of: scan.app, after: scan.last, limit: Self.scanLimit, at: now)
     if let page {
@@ -311,11 +325,12 @@ final class CustomerWorker {
     }
     if stored.isEmpty, !look.isOwner { return }
     let known = Dictionary(stored.map { ($0.name, $0) }) { one, _ in one }
-    let found = try reader.entitlements(
-      of: subject.customer, in: subject.app, and: Array(known.keys), at: now)
     let past = try look.since.map { time throws(LedgerError) in
       try had(subject, Array(known.keys), at: time)
     }
+    let names = Set(known.keys).union(past?.keys ?? [:].keys)
+    let found = try reader.entitlements(
+      of: subject.customer, in: subject.app, and: Array(names), at: now)
     for (name, answer) in found {
       let before = known[name]
       let after = CustomerEntitlement(customer, name, answer, before, look.cause)
@@ -338,28 +353,22 @@ final class CustomerWorker {
     _ subject: Subject, _ names: [String], at time: Int64
   ) throws(LedgerError) -> [String: CustomerEntitlement.Answer] {
     let found = try reader.entitlements(
-      of: subject.customer, in: subject.app, and: names, at: time, isPast: true)
+      of: subject.customer, in: subject.app, and: names, at: time, knownAt: time)
     return Dictionary(found.map { ($0.name, .init($0.answer?.access)) }) { one, _ in one }
   }
 
   /// Gives every change its moment: after everything that was told or received, and of one stream
   /// each its own.
-  private func commit(_ batch: CustomerStore.Batch, at now: Int64) throws(LedgerError) {
+  private func commit(
+    _ batch: CustomerStore.Batch, _ again: Int64?, at now: Int64
+  ) throws(LedgerError) {
     let received = try reader.journal.receivedAt(batch.progress.seq) ?? 0
-    let (through, again) = (max(now, received, follower.through), follower.again)
+    let through = max(now, received, follower.through)
     let (told, scanned) = try follower.store { store throws(LedgerError) in
       var known = try store.progress()
-      var batch = batch
       if let again {
         try store.tellAgain(after: again, behind: max(through, known?.toldAt ?? 0))
         known = try store.progress()
-        // What the other daemon found before this one began to look is found by comparing.
-        let stored = try store.begunAt()
-        let begun = batch.begunAt ?? stored ?? 0
-        if again > 0, again < begun {
-          batch.scans = apps.map { .init(of: $0, .rebuild, at: again) }
-          batch.ended = []
-        }
       }
       let written = Self.timed(batch, after: max(through, known?.toldAt ?? 0))
       if !written.isEmpty || known != written.progress { try store.commit(written) }
@@ -419,6 +428,6 @@ extension CustomerEntitlement.Answer {
   fileprivate init(_ access: NamedAnswer.Access?) {
     self.init(
       isActive: access != nil, basis: access?.basis.rawValue, expiresAt: access?.expiresAt,
-      productId: access?.productId)
+      productId: access?.productId, isTrial: access?.isTrial ?? false)
   }
 }

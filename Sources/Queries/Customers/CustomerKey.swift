@@ -45,16 +45,16 @@ extension LedgerReader {
   ///
   /// - Parameters:
   ///   - now: milliseconds since 1970.
-  ///   - isPast: asks what was known at that time, by the mapping then in force.
+  ///   - knownAt: answers by what was known then, and by the mapping then in force; nil: by all.
   /// - Returns: nil of a name that the mapping lacks.
   /// - Throws: as `customer`.
   public func entitlements(
     of customer: CustomerKey, in app: StreamKey, and others: [String], at now: Int64,
-    isPast: Bool = false
+    knownAt: Int64? = nil
   ) throws(LedgerError) -> [(name: String, answer: NamedAnswer?)] {
     var catalog = EntitlementCatalog()
-    let question = Question(knownAt: isPast ? now : nil, now: now)
-    try setInForce(&catalog, app.environment, isPast ? question : nil)
+    let question = Question(knownAt: knownAt, now: now)
+    try setInForce(&catalog, app.environment, question)
     let standing = try standing(customer, of: app, catalog, question)
     let names = catalog.names(in: [app.bundleId])
     let answers = try names.map {

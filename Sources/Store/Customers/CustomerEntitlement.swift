@@ -29,20 +29,25 @@ public struct CustomerEntitlement: Sendable, Equatable {
     /// Milliseconds since 1970; nil: it does not end, or is not active.
     public let expiresAt: Int64?
     public let productId: String?
+    /// Whether it is a free trial.
+    public let isTrial: Bool
 
-    public init(isActive: Bool, basis: String?, expiresAt: Int64?, productId: String?) {
-      (self.isActive, self.basis) = (isActive, basis)
+    public init(
+      isActive: Bool, basis: String?, expiresAt: Int64?, productId: String?, isTrial: Bool
+    ) {
+      (self.isActive, self.basis, self.isTrial) = (isActive, basis, isTrial)
       (self.expiresAt, self.productId) = (expiresAt, productId)
     }
 
     public static let inactive = Answer(
-      isActive: false, basis: nil, expiresAt: nil, productId: nil)
+      isActive: false, basis: nil, expiresAt: nil, productId: nil, isTrial: false)
 
     public static let object = JSONObject<Answer>([
       JSONMember("active", .boolean("Whether the customer may use it.")) { $0.isActive },
       JSONMember("basis", .text("Why; null if it is not active.")) { $0.basis },
       JSONMember("expires_at", .time("When it ends, as far as is known.")) { $0.expiresAt },
       JSONMember("product_id", .text("The product that gives it.")) { $0.productId },
+      JSONMember("trial", .boolean("Whether it is a free trial.")) { $0.isTrial },
     ])
 
     /// Reads what `object` writes.
@@ -51,6 +56,7 @@ public struct CustomerEntitlement: Sendable, Equatable {
       basis = root?["basis"]?.string
       expiresAt = root?["expires_at"]?.integer
       productId = root?["product_id"]?.string
+      isTrial = root?["trial"]?.boolean ?? false
     }
   }
 

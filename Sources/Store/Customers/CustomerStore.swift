@@ -20,12 +20,16 @@ public final class CustomerStore {
   /// Its application_id is `SUBC`.
   static func file(_ folder: DataFolder) -> BoundFile {
     BoundFile(
-      path: folder.customers, applicationId: 0x5355_4243, tables: tables + meta + checksum,
-      upgrades: [meta])
+      path: folder.customers, applicationId: 0x5355_4243, tables: tables + meta + trial + checksum,
+      upgrades: [meta, trial])
   }
 
   private static let meta =
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;"
+  /// The first schema that has trials.
+  static let trialSchema = 3
+  private static let trial =
+    "ALTER TABLE entitlement ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;"
   /// That of no row. A file of before it has none, as if another program had changed it.
   private static let checksum =
     "INSERT INTO meta VALUES ('customer_count', 0), ('customer_digest', zeroblob(32));"
@@ -161,6 +165,9 @@ public final class CustomerStore {
     public let at: Int64
     /// The last original transaction id that was looked at.
     public var last: String
+    /// What is found is compared with what was known at `at`, before this file was begun, and not
+    /// with what is stored.
+    public private(set) var comparesWithThen = false
 
     public init(
       of app: StreamKey, _ reason: CustomerCause.Reason?, seq: Int64? = nil, at: Int64
@@ -175,6 +182,7 @@ public final class CustomerStore {
         originalTransactionId: "")
       reason = row.optionalText(2).flatMap(CustomerCause.Reason.init)
       (seq, at, last) = (row.optionalInt(3), row.int(4), row.text(5))
+      comparesWithThen = row.int(6) == 1
     }
   }
 
@@ -183,9 +191,14 @@ public final class CustomerStore {
   /// - Throws: what SQLite reports.
   public func scan() throws(LedgerError) -> Scan? {
     try connection.statement(
-      "SELECT environment, bundle_id, reason, seq, at_ms, last FROM scan LIMIT 1"
+      "SELECT \(Self.scanColumns) FROM scan LIMIT 1"
     ).first(Scan.init)
   }
+
+  private static let scanColumns = """
+    environment, bundle_id, reason, seq, at_ms, last, reason IS 'rebuild'
+      AND at_ms < coalesce((SELECT value FROM meta WHERE key = 'begun_ms'), at_ms)
+    """
 
   /// When what the oldest scan looks for happened, milliseconds since 1970; nil if there is none.
   ///
@@ -205,7 +218,7 @@ public final class CustomerStore {
     try connection.statement(
       """
       SELECT name, active, basis, expires_at_ms, product_id, since_ms, original_transaction_id,
-        next_ms
+        next_ms, trial
       FROM entitlement
       WHERE environment = ? AND bundle_id = ? AND customer_by = ? AND customer = ?
       """
@@ -224,11 +237,11 @@ public final class CustomerStore {
     let found = try connection.statement(
       """
       SELECT environment, bundle_id, customer_by, customer, name, active, basis, expires_at_ms,
-        product_id, since_ms, original_transaction_id, next_ms, revision
+        product_id, since_ms, original_transaction_id, next_ms, trial, revision
       FROM entitlement WHERE revision > ? ORDER BY revision LIMIT ?
       """
     ).bind(1, place.revision).bind(2, Int64(limit)).all { row in
-      place.revision = row.int(12)
+      place.revision = row.int(13)
       return CustomerEntitlement(CustomerEntitlement.Customer(row), row, from: 4)
     }
     return (found, place)
@@ -415,13 +428,13 @@ public final class CustomerStore {
       """
       INSERT OR REPLACE INTO entitlement
         (environment, bundle_id, customer_by, customer, name, active, basis, since_ms,
-         expires_at_ms, product_id, original_transaction_id, next_ms, revision)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         expires_at_ms, product_id, original_transaction_id, next_ms, trial, revision)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """
     ).bind(entitlement.customer).bind(5, entitlement.name).bind(6, answer.isActive ? 1 : 0)
       .bind(7, answer.basis).bind(8, entitlement.since).bind(9, answer.expiresAt)
       .bind(10, answer.productId).bind(11, entitlement.originalTransactionId)
-      .bind(12, entitlement.next).bind(13, revision).run()
+      .bind(12, entitlement.next).bind(13, answer.isTrial ? 1 : 0).bind(14, revision).run()
     try RunningDigest.customers.add([revision], connection)
   }
 
@@ -442,6 +455,15 @@ public final class CustomerStore {
   }
 
   private func put(_ scan: Scan) throws(LedgerError) {
+    let known = try connection.statement(
+      "SELECT \(Self.scanColumns) FROM scan WHERE environment = ? AND bundle_id = ?"
+    ).bind(1, scan.environment.rawValue).bind(2, scan.bundleId).first(Scan.init)
+    var scan = scan
+    // One that compares with what was known finds what later ones look for too.
+    if let known, known.comparesWithThen, scan.at != known.at {
+      scan = known
+      scan.last = ""
+    }
     try connection.statement(
       """
       INSERT OR REPLACE INTO scan (environment, bundle_id, reason, seq, at_ms, last)
@@ -478,7 +500,8 @@ extension CustomerEntitlement {
       customer, row.text(first),
       Answer(
         isActive: row.int(first + 1) == 1, basis: row.optionalText(first + 2),
-        expiresAt: row.optionalInt(first + 3), productId: row.optionalText(first + 4)),
+        expiresAt: row.optionalInt(first + 3), productId: row.optionalText(first + 4),
+        isTrial: row.int(first + 8) == 1),
       since: row.int(first + 5), originalTransactionId: row.optionalText(first + 6),
       next: row.optionalInt(first + 7))
   }

@@ -18,11 +18,17 @@ extension SQLView {
       Column("expires_at_ms", .integer, "When it ends, as far as is known; null if it does not."),
       Column("product_id", .text, "The product that gives it; null if it was granted."),
       Column("original_transaction_id", .text, "The row with that product."),
+      Column(
+        "trial", .integer, "1 if it is a free trial, else 0; null in a file of an older version."),
     ], schema: temporarySchema)
 
   /// Past the end that was known when it was stored, nothing is active (promise 8), whether or not
   /// a daemon runs that would look whether something else gives it.
-  static let customerEntitlementSQL = """
+  ///
+  /// - Parameter hasTrials: whether the file has the column; before its daemon was updated, it has
+  ///   not.
+  static func customerEntitlementSQL(hasTrials: Bool) -> String {
+    """
     CREATE TEMP VIEW customer_entitlement_v1 AS
     WITH clock AS MATERIALIZED (
       SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
@@ -31,11 +37,13 @@ extension SQLView {
       coalesce(a.name, CAST(e.customer AS TEXT)) AS customer_id, e.name,
       iif(\(isOver), 0, e.active) AS active, \(unlessOver("basis")),
       iif(\(isOver), e.expires_at_ms, e.since_ms) AS since_ms, \(unlessOver("expires_at_ms")),
-      \(unlessOver("product_id")), \(unlessOver("original_transaction_id"))
+      \(unlessOver("product_id")), \(unlessOver("original_transaction_id")),
+      \(hasTrials ? "iif(\(isOver), 0, e.trial)" : "NULL") AS trial
     FROM clock CROSS JOIN \(customersSchema).entitlement e
       LEFT JOIN \(journalSchema).account a ON e.customer_by = 'account' AND a.mac = e.customer
     WHERE e.customer_by <> 'account' OR a.name IS NOT NULL
     """
+  }
 
   private static let isOver = "e.expires_at_ms <= clock.now"
 

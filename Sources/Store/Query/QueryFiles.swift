@@ -54,11 +54,11 @@ struct QueryFiles {
   mutating func attachCustomers() throws(LedgerError) {
     let file = CustomerStore.file(folder)
     guard try DurableFile.size(file.path) != nil, try hasTable("account") else { return }
-    try attach(
+    let schema = try attach(
       file.path, as: SQLView.customersSchema, applicationId: file.applicationId,
       known: file.schema)
-    try connection.execute(
-      "PRAGMA query_only=OFF; \(SQLView.customerEntitlementSQL); PRAGMA query_only=ON")
+    let view = SQLView.customerEntitlementSQL(hasTrials: schema >= CustomerStore.trialSchema)
+    try connection.execute("PRAGMA query_only=OFF; \(view); PRAGMA query_only=ON")
     schemas.append(SQLView.temporarySchema)
   }
 
@@ -77,19 +77,21 @@ struct QueryFiles {
     return String(cString: resolved)
   }
 
-  private mutating func attach(
+  /// - Returns: the number of the file's schema.
+  @discardableResult private mutating func attach(
     _ path: String, as schema: String, applicationId: UInt32, known: Int
-  ) throws(LedgerError) {
+  ) throws(LedgerError) -> Int {
     let mode = try folder.readingMode(path)
     let identity =
       mode == .immutable ? try FileIdentity.of(path) : nil
     // Closed before the file is attached: `requireOurs` may open the file once more.
     let check = try SQLiteConnection.open(path, mode)
-    _ = try check.requireOurs(path, applicationId: applicationId, known: known)
+    let found = try check.requireOurs(path, applicationId: applicationId, known: known)
     check.close()
     try connection.attach(path, mode, as: schema)
     if let identity { atRest.append((path, identity)) }
     schemas.append(schema)
+    return found
   }
 
   /// The tables and views of the attached files; names in lower case.

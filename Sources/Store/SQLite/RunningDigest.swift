@@ -57,7 +57,8 @@ struct RunningDigest {
     select: select(
       [
         "environment", "bundle_id", "customer_by", "customer", "name", "active", "basis",
-        "since_ms", "expires_at_ms", "product_id", "original_transaction_id", "next_ms", "revision",
+        "since_ms", "expires_at_ms", "product_id", "original_transaction_id", "next_ms", "trial",
+        "revision",
       ], from: "entitlement"), key: "revision")
 
   /// Type and bytes of each column: no two rows have the same text.

@@ -30,7 +30,7 @@ import Testing
     """
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 500)
     INSERT INTO entitlement SELECT environment, bundle_id, customer_by, randomblob(16), name, 1,
-      'paid', since_ms, NULL, product_id, original_transaction_id, next_ms, 100000 + i
+      'paid', since_ms, NULL, product_id, original_transaction_id, next_ms, 100000 + i, 0
     FROM n, (SELECT * FROM entitlement WHERE customer_by = 'account' LIMIT 1)
     """,
     "UPDATE meta SET value = value + 1 WHERE key = 'customer_count'",

@@ -46,7 +46,7 @@ import Testing
     }
 
     func post(
-      _ number: Int, otid: String, ends: Int64, token: String? = nil
+      _ number: Int, otid: String, ends: Int64, token: String? = nil, isTrial: Bool = false
     ) throws {
       let now = CustomerMessageTests.now
       let body = Sample.notification(number, otid: otid)
@@ -55,6 +55,8 @@ import Testing
         .setting("data.transaction.expiresDate", .integer(ends))
         .setting("data.renewalInfo.renewalDate", .integer(ends))
         .setting("data.transaction.appAccountToken", .optional(token))
+        .setting("data.transaction.offerType", isTrial ? .integer(1) : .null)
+        .setting("data.transaction.offerDiscountType", .optional(isTrial ? "FREE_TRIAL" : nil))
       #expect(daemon.client().post(try sinks.installation.sign(body))?.status == 200)
     }
 
@@ -112,7 +114,7 @@ import Testing
       let query = try sinks.installation.run(
         "query", "--json",
         "SELECT environment, bundle_id, name, customer_by, customer_id, active, basis, "
-          + "expires_at_ms, product_id FROM customer_entitlement_v1")
+          + "expires_at_ms, product_id, trial FROM customer_entitlement_v1")
       #expect([0, 3].contains(query.code), "\(query)")
       var rows: [String: String] = [:]
       for row in try query.lines() {
@@ -124,6 +126,7 @@ import Testing
             ("basis", row["basis"]?.value ?? .null),
             ("expires_at", row["expires_at_ms"]?.value ?? .null),
             ("product_id", row["product_id"]?.value ?? .null),
+            ("trial", .boolean(row["trial"]?.integer == 1)),
           ]).text
       }
       return rows
@@ -133,6 +136,22 @@ import Testing
       if killing { try daemon.crash() } else { _ = try daemon.stop() }
       daemon = try sinks.start()
     }
+  }
+
+  @Test func `a free trial and the first payment after it are told by name`() throws {
+    let world = try World()
+    let ends = Self.now + 5000
+    try world.post(1, otid: "7001", ends: ends, token: Self.token, isTrial: true)
+    try world.wait(for: "app_account_token \(Self.token) active event")
+    try world.post(2, otid: "7001", ends: ends + 30 * Sample.day, token: Self.token)
+    try world.sinks.waitUntil("the payment") {
+      world.told.last?["after"]?["trial"]?.boolean == false
+    }
+    #expect(world.told.first?["after"]?["trial"]?.boolean == true)
+    #expect(world.told.last?["before"]?["trial"]?.boolean == true)
+    #expect(world.told.last?["at"]?.integer == ends)
+    #expect(try world.view() == world.folded)
+    #expect(try world.daemon.stop().code == 0)
   }
 
   @Test func `purchases, claims, grants, mappings and the time are told by name`() throws {
@@ -147,6 +166,7 @@ import Testing
     #expect(first["after"]?["basis"]?.string == "paid")
     #expect(first["after"]?["expires_at"]?.integer == ends)
     #expect(first["after"]?["product_id"]?.string == "pro.monthly")
+    #expect(first["after"]?["trial"]?.boolean == false)
     #expect(first["seq"]?.integer == 3)
     // After the event's own message.
     let types = world.sinks.messages.filter { $0.json["subject"]?.string != nil }
