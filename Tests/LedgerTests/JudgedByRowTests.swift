@@ -36,8 +36,14 @@ import Testing
     }
 
     /// Appends a batch.
-    func append(_ facts: [Fact]) throws -> [Outcome] {
-      let batch = try facts.map { try $0.received(by: receiver).submission }
+    /// - Parameter isKept: whether the facts keep their receive times, as those of a file do.
+    func append(_ facts: [Fact], isKept: Bool = false) throws -> [Outcome] {
+      let batch = try facts.map { fact -> Submission in
+        let submission = try fact.received(by: receiver).submission
+        guard isKept, case .event(var event) = submission else { return submission }
+        event.preservesReceivedAt = true
+        return .event(event)
+      }
       let state = state
       return try journal.append(
         batch, knowing: RowStates(seq: seq ?? journal.head.seq) { _ in state })
@@ -83,6 +89,15 @@ import Testing
     #expect(try journal.append([.renewal(on: 1)]) == [.refused(.notAdmitted("no_transaction"))])
     #expect(
       try journal.append([.transaction(on: 1), .renewal(on: 1)]).map(\.isJournaled)
+        == [true, true])
+  }
+
+  @Test func `renewal information of a file needs the transaction, too`() throws {
+    let journal = try JudgingJournal(StreamState())
+    let refused = Outcome.refused(.notAdmitted("no_transaction"))
+    #expect(try journal.append([.renewal(on: 1)], isKept: true) == [refused])
+    #expect(
+      try journal.append([.transaction(on: 1), .renewal(on: 1)], isKept: true).map(\.isJournaled)
         == [true, true])
   }
 

@@ -48,6 +48,21 @@ extension Journal {
     return .held(isNew: true)
   }
 
+  /// Whether the journal has a transaction of the customer whom renewal information is about: its
+  /// app follows from that alone (promise 3).
+  func hasTransaction(
+    _ evidence: NewEvent, _ connection: SQLiteConnection
+  ) throws(LedgerError) -> Bool {
+    guard let key = evidence.streamKey, try isKnown(key, connection) else { return false }
+    var judge = EvidenceJudge(by: fold)
+    let stream = try streamId(of: evidence, connection)
+    _ = try forEachEvent(of: stream, key, connection) { _, event in
+      if let event { judge.add(event) }
+      return !judge.hasTransaction
+    }
+    return judge.hasTransaction
+  }
+
   /// Makes a stream wait about which a piece was not judged in time. Judged with all others then,
   /// the piece may still be journaled.
   ///

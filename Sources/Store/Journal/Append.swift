@@ -79,6 +79,9 @@ extension Journal {
         return outcome
       }
     } else {
+      if event.source.isEvidence, !event.source.namesApp, try !hasTransaction(event, connection) {
+        return .refused(.noTransaction)
+      }
       batch.judged = nil
     }
     let outcome = try appendNew(event, connection)

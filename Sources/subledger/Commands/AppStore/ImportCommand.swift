@@ -71,7 +71,7 @@ enum ImportCommand {
       .map { "'\($0)'" }.joined(separator: " and ")
     let file = try mapError(
       { (_: IdentifierFile.Fault) in
-        LedgerError.usage("the first line has no column \(names)")
+        LedgerError.usage("the first line has no column \(names); columns are separated by commas")
       },
       try IdentifierFile(
         String(decoding: bytes, as: UTF8.self), column("--column") ?? .line,
