@@ -1,8 +1,9 @@
 /// Short descriptions of the values of one of Apple's members.
 ///
 /// Sources: developer.apple.com/documentation/appstoreserverapi/offertype, offerdiscounttype,
-/// inappownershiptype and revocationtype. They are for people to read; no decision depends on them.
-/// A value that is not listed is normal, and is shown as Apple wrote it.
+/// inappownershiptype, billingplantype, consumptionrequestreason and revocationtype. They are for
+/// people to read; no decision depends on them. A value that is not listed is normal, and is shown
+/// as Apple wrote it.
 public struct ValueDescriptions: Sendable {
   public static let offerType = ValueDescriptions([
     ("1", "introductory"), ("2", "promotional"), ("3", "offer code"), ("4", "win-back"),
@@ -24,6 +25,18 @@ public struct ValueDescriptions: Sendable {
   public static let ownership = ValueDescriptions([
     ("PURCHASED", "bought by the customer"), ("FAMILY_SHARED", "shared by a family member"),
     ("ASSIGNED", "a seat that was assigned to the customer"),
+  ])
+
+  public static let billingPlanType = ValueDescriptions([
+    ("BILLED_UPFRONT", "charged for all of it at its begin"), ("MONTHLY", "charged each month"),
+  ])
+
+  /// Apple's consumptionRequestReason.
+  public static let requestReason = ValueDescriptions([
+    ("UNINTENDED_PURCHASE", "did not mean to buy it"),
+    ("FULFILLMENT_ISSUE", "did not get it, or cannot use it"),
+    ("UNSATISFIED_WITH_PURCHASE", "is not satisfied with it"), ("LEGAL", "a legal reason"),
+    ("OTHER", "another reason"),
   ])
 
   public static let revocationType = ValueDescriptions([

@@ -44,13 +44,16 @@ import Testing
     return ledger
   }
 
+  /// The least of three runs: other tests share caches and processors.
   private static func seconds(_ reader: LedgerReader, _ id: String, _ page: History.Page?) -> Double
   {
-    processorSeconds {
-      let history = try? reader.history(
-        id, environment: nil, bundleId: nil, LedgerReader.Question(now: Sample.start), page: page)
-      #expect(history?.entries.isEmpty == false)
-    }
+    (0..<3).map { _ in
+      processorSeconds {
+        let history = try? reader.history(
+          id, environment: nil, bundleId: nil, LedgerReader.Question(now: Sample.start), page: page)
+        #expect(history?.entries.isEmpty == false)
+      }
+    }.min() ?? 0
   }
 
   @Test func `four times the events cost less than six times as much`() throws {

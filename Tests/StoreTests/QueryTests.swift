@@ -329,6 +329,13 @@ import Testing
     #expect(named["entitlement_v1"]?.map(\.name) == names(Self.entitlement))
     #expect(named["entitlement_span_v1"]?.map(\.name) == names(Self.span))
     #expect(named["transaction_v1"]?.map(\.name) == names(Self.transaction))
+    #expect(
+      named["refund_v1"]?.map(\.name)
+        == names(
+          """
+          environment bundle_id original_transaction_id transaction_id product_id purchased_at_ms
+          kind at_ms milliunits currency type percentage
+          """))
   }
 
   @Test(
@@ -373,6 +380,6 @@ import Testing
     currency storefront billing_plan offer_type offer_identifier offer_discount_type offer_period
     is_upgraded replaced_by revoked_at_ms revocation_reason revocation_type revocation_percentage
     refunded_milliunits app_account_token app_transaction_id first_seq last_seq signed_date_ms
-    seats seat_price refunded_seats seats_refunded_at_ms consumption_request_reason
+    seats seat_price refunded_seats seats_refunded_at_ms consumption_request_reason refunds
     """
 }

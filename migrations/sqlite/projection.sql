@@ -176,3 +176,16 @@ SELECT {transaction}
 FROM transaction_line t
   JOIN app a ON a.id = t.app_id
   LEFT JOIN entitlement e ON e.id = t.entitlement_id;
+
+CREATE VIEW refund_v1 AS
+SELECT a.environment, a.bundle_id, e.original_transaction_id, t.transaction_id, t.product_id,
+  t.purchased_at_ms, (SELECT value FROM json_each(r.value) WHERE key = 'kind') AS kind,
+  (SELECT value FROM json_each(r.value) WHERE key = 'at') AS at_ms,
+  (SELECT value FROM json_each(r.value) WHERE key = 'milliunits') AS milliunits, t.currency,
+  (SELECT value FROM json_each(r.value) WHERE key = 'type') AS type,
+  (SELECT value FROM json_each(r.value) WHERE key = 'percentage') AS percentage
+FROM transaction_line t
+  JOIN app a ON a.id = t.app_id
+  JOIN entitlement e ON e.id = t.entitlement_id
+  JOIN json_each(t.refunds) r
+WHERE t.refunds IS NOT NULL AND NOT {is_replaced};

@@ -58,6 +58,8 @@ public struct Transaction: Sendable, Equatable {
   public var additionalTransactionReason: String?
   /// Of a purchase of several seats. Its price is then the average for one.
   public var multiSeatInfo: SeatInfo?
+  /// Of a purchase by the Advanced Commerce API.
+  public var advancedCommerce: AdvancedCommerce?
 
   public init() {}
 
@@ -115,6 +117,7 @@ extension Transaction: SignedPayload {
     try visitor.object("commitmentInfo", &commitment)
     try visitor.text("additionalTransactionReason", &additionalTransactionReason)
     try visitor.object("multiSeatInfo", &multiSeatInfo)
+    try visitor.object("advancedCommerceInfo", &advancedCommerce)
   }
 }
 

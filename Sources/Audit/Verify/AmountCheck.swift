@@ -53,18 +53,30 @@ enum AmountCheck {
     return sums
   }
 
-  /// Whether what was refunded is the revoked share of the price, or nothing.
+  /// Whether what was refunded is the revoked share of the price, a part of it where Apple says no
+  /// share, or nothing; and whether its refunds, without what was reversed, are that amount.
   private static func isRefundRight(_ line: TransactionLine) -> Bool {
     let refunded = line.integer("refunded_milliunits")
-    let seats = line.integer("refunded_seats") ?? 0
-    guard line.integer("revoked_at_ms") != nil || seats > 0 else { return refunded == 0 }
-    guard let price = line.integer("price_milliunits") else { return refunded ?? 0 == 0 }
-    guard line.integer("revoked_at_ms") != nil else {
-      let all = max(0, price), none = min(0, price)
-      return refunded.map { (none...all).contains($0) } ?? true
+    let refunds = line["refunds"].refunds
+    guard isSum(refunded, of: refunds) else { return false }
+    guard refunded != 0 else { return true }
+    guard refunds.contains(where: { $0.kind == .refund }) else { return false }
+    guard let refunded, let price = line.integer("price_milliunits") else { return true }
+    // Items of the Advanced Commerce API have amounts of their own, and no share.
+    guard line.integer("revoked_at_ms") != nil, let share = line.integer("revocation_percentage")
+    else { return true }
+    let part = (Double(price) * Double(min(max(share, 0), 100_000)) / 100_000).rounded()
+    return abs(Double(refunded) - part) <= 1 + abs(part) / 1e12
+  }
+
+  private static func isSum(_ refunded: Int64?, of refunds: [Refund]) -> Bool {
+    guard refunds.allSatisfy({ $0.milliunits != nil }) else { return true }
+    guard let refunded else { return false }
+    let amounts = refunds.map { refund in
+      Double(refund.milliunits ?? 0) * (refund.kind == .refund ? 1 : -1)
     }
-    let share = min(max(line.integer("revocation_percentage") ?? 100_000, 0), 100_000)
-    let part = (Double(price) * Double(share) / 100_000).rounded()
-    return refunded == 0 || refunded.map { abs(Double($0) - part) <= 1 + abs(part) / 1e12 } ?? false
+    // Exact below 10^12 milliunits; beyond, 64 bits may not have held a difference.
+    let most = amounts.map(abs).max() ?? 0
+    return abs(amounts.reduce(0, +) - Double(refunded)) <= most / 1e12
   }
 }

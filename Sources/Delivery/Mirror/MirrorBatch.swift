@@ -3,6 +3,7 @@ import Clients
 import Entitlements
 import Queries
 import Store
+import StrictJSON
 
 /// Text as PostgreSQL takes it: none may have a zero byte
 /// (postgresql.org/docs/15/datatype-character.html).
@@ -112,6 +113,7 @@ struct MirrorBatch {
       case .flag(let flag): .boolean(flag)
       case .uuid(let uuid): .uuid(uuid.bytes)
       case .texts(let texts): .texts(texts.map { PostgresText.of($0) })
+      case .refunds(let refunds): PostgresText.value(JSONValue.array(refunds.map(\.json)).text)
       }
     }
   }

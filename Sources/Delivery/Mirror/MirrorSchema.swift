@@ -24,7 +24,8 @@ public enum MirrorSchema {
       ("{row_columns}", definitions(.row)), ("{span_columns}", definitions(.span)),
       ("{later_columns}", later),
       ("{line_columns}", definitions(lineFields(1))), ("{line_view}", lineView),
-      ("{line_comments}", lineComments),
+      ("{line_comments}", lineComments), ("{row_comments}", rowComments),
+      ("{all_dates}", times.map { "\(dateName($0)) timestamptz" }.joined(separator: ",\n  ")),
       ("{all_columns}", RowField.all.map(column).joined(separator: ",\n  ")),
       ("{schema}", quoted(schema)), ("{layout}", "\(layout)"),
     ])
@@ -70,40 +71,58 @@ public enum MirrorSchema {
     }.joined()
   }
 
-  /// All rows at a time, an SQL expression.
+  /// All rows at a time, an SQL expression, with their times as dates behind all columns: a view is
+  /// replaced by one with more columns at its end. A column of a later layout goes behind them.
   private static func query(at moment: String) -> String {
-    """
-      SELECT \(RowField.all.map { selected($0, moment) }.joined(separator: ", "))
-      FROM {schema}.mirror m
-        JOIN {schema}.entitlement e ON e.generation = m.generation
-        CROSS JOIN LATERAL (
-          SELECT * FROM {schema}.entitlement_span p
-          WHERE p.original_transaction_id = e.original_transaction_id AND p.bundle_id = e.bundle_id
-            AND p.environment = e.environment AND p.generation = e.generation
-            AND p.from_ms <= floor(extract(epoch FROM \(moment)) * 1000)::bigint
-          ORDER BY p.from_ms DESC LIMIT 1) s
-    """
+    let dates = times.map { "\(date("r.\($0.column)")) AS \(dateName($0))" }
+    return """
+        SELECT r.*, \(dates.joined(separator: ", "))
+        FROM (SELECT \(RowField.all.map { selected($0, moment) }.joined(separator: ", "))
+        FROM {schema}.mirror m
+          JOIN {schema}.entitlement e ON e.generation = m.generation
+          CROSS JOIN LATERAL (
+            SELECT * FROM {schema}.entitlement_span p
+            WHERE p.original_transaction_id = e.original_transaction_id
+              AND p.bundle_id = e.bundle_id
+              AND p.environment = e.environment AND p.generation = e.generation
+              AND p.from_ms <= floor(extract(epoch FROM \(moment)) * 1000)::bigint
+            ORDER BY p.from_ms DESC LIMIT 1) s) r
+      """
   }
 
-  /// What `transaction_v1` selects: dates as such, and null for those that PostgreSQL has none for.
+  private static let times = RowField.all.filter { if case .time = $0.kind { true } else { false } }
+
+  /// The name of a time as a date: without `_ms`.
+  private static func dateName(_ field: RowField) -> String { String(field.column.dropLast(3)) }
+
+  /// What `transaction_v1` selects: dates as such.
   private static var lineView: String {
     TransactionField.all.map { field in
       guard case .time = field.kind else { return "t.\(field.column)" }
-      return """
-        CASE WHEN t.\(field.column) BETWEEN -62135596800000 AND 253402300799999
-            THEN timestamptz 'epoch' + t.\(field.column) * interval '1 millisecond' END
-            AS \(field.name)
-        """
+      return "\(date("t.\(field.column)")) AS \(field.name)"
     }.joined(separator: ",\n  ")
   }
+
+  private static func date(_ column: String) -> String { "{schema}.date_of(\(column))" }
 
   private static var lineComments: String {
     TransactionField.all.map { field in
       let name = if case .time = field.kind { field.name } else { field.column }
-      let text = field.meaning.split(separator: "'", omittingEmptySubsequences: false)
-        .joined(separator: "''")
-      return "COMMENT ON COLUMN {schema}.transaction_v1.\(name) IS '\(text)';"
+      return comment("transaction_v1", name, field.meaning)
     }.joined(separator: "\n")
+  }
+
+  private static var rowComments: String {
+    let columns = RowField.all.map { ($0.column, $0.meaning) }
+    return (columns + times.map { (dateName($0), $0.meaning) }).map {
+      comment("entitlement_v1", $0, $1)
+    }.joined(separator: "\n")
+  }
+
+  private static func comment(_ view: String, _ column: String, _ text: String) -> String {
+    let quoted = text.split(separator: "'", omittingEmptySubsequences: false)
+      .joined(separator: "''")
+    return "COMMENT ON COLUMN {schema}.\(view).\(column) IS '\(quoted)';"
   }
 
   private static func isNeverNull<Subject>(_ field: Field<Subject>) -> Bool {
@@ -113,7 +132,7 @@ public enum MirrorSchema {
   private static func column<Subject>(_ field: Field<Subject>) -> String {
     let type =
       switch field.kind {
-      case .text, .oneOf: "text"
+      case .text, .oneOf, .refunds: "text"
       case .texts: "text[]"
       case .integer, .time: "bigint"
       case .flag: "boolean"

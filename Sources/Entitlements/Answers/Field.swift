@@ -56,6 +56,8 @@ public enum FieldKind: Sendable {
   case oneOf([String])
   /// Texts; in SQL a JSON array, null if there is none.
   case texts
+  /// What was given back; in SQL a JSON array, null if there is none.
+  case refunds
 }
 
 /// What a field depends on.
@@ -74,11 +76,13 @@ public enum FieldValue: Sendable, Equatable {
   case flag(Bool)
   case uuid(NotificationUUID)
   case texts([String])
+  case refunds([Refund])
 }
 
 extension FieldValue {
   public var text: String? { if case .text(let text) = self { text } else { nil } }
   public var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+  public var refunds: [Refund] { if case .refunds(let refunds) = self { refunds } else { [] } }
 
   public static func of(_ text: String?) -> Self { text.map { .text($0) } ?? .none }
   public static func of(_ number: Int64?) -> Self { number.map { .integer($0) } ?? .none }

@@ -186,7 +186,8 @@ private enum RowFields {
       "The country or region of the App Store where it was bought, three letters of ISO 3166-1."
     ) { .of($0.entitlement.purchase?.storefront) },
     RowField(
-      "billing_plan", .text, mirrorLayout: 2, "Apple's billingPlanType, such as MONTHLY."
+      "billing_plan", .text, mirrorLayout: 2,
+      "Apple's billingPlanType: \(ValueDescriptions.billingPlanType.list)."
     ) { .of($0.entitlement.purchase?.billingPlan) },
     RowField(
       "revocation_percentage", .integer, mirrorLayout: 2,

@@ -45,7 +45,9 @@ public struct TransactionLine: Sendable, Equatable {
 
   /// The same, where what was taken back is nothing that was paid back.
   public var withoutRefund: TransactionLine {
-    setting("refunded_milliunits") { $0 != .none ? .integer(0) : $0 }
+    setting("refunded_milliunits") { $0 != .none ? .integer(0) : $0 }.setting("refunds") { _ in
+      .none
+    }
   }
 
   /// The same, where evidence that is held said it again at these times, by transaction id:
@@ -101,49 +103,25 @@ struct TransactionSource: Sendable {
   let otherIds: [String]
   /// The purchase that ended it before its time.
   let replacedBy: String?
+  /// The registers of this purchase, under all its ids; of more than `mostIds`, the newest alone.
+  let group: [StreamState.TransactionRegister]
+  /// Apple gives a purchase one id or two. A limit, so that a long history is read in linear time.
+  static let mostIds = 16
   /// The first and the last event in the journal that told of it.
   let firstSeq, lastSeq: Int64?
 
-  private var transaction: Transaction { register.transaction }
-  private var revokedAt: Int64? { period.revocation }
+  var transaction: Transaction { register.transaction }
+  var revokedAt: Int64? { period.revocation }
 
   /// When it stopped to cover, or will; no earlier than it began. Nil: never.
   private var endedAt: Int64? { period.end == .max ? nil : max(period.end, period.start) }
 
   private var refundedSeats: Int64? { revokedAt == nil ? register.refundedSeats : register.seats }
-
-  /// What a refund gave back, in milliunits. Nil if that is not known.
-  ///
-  /// What a family member, a seat or a replaced purchase loses is nothing that was paid back to the
-  /// customer.
-  private var refunded: Int64? {
-    guard let revokedAt else { return register.refundOfSeats }
-    if let ownership = register.ownership, ownership != "PURCHASED" { return 0 }
-    if let type = transaction.revocationType {
-      if !type.hasPrefix("REFUND") { return 0 }
-    } else if replacedBy != nil {
-      // Without a type, what is left of a purchase is taken back when another one replaces it.
-      let distance = revokedAt.subtracting(orBoundBy: period.cut)
-      if (-Periods.day...Periods.day).contains(distance) { return 0 }
-    }
-    guard let price = register.price?.milliunits else { return nil }
-    guard let share = transaction.revocationPercentage else { return price }
-    return Self.part(price, share)
-  }
-
-  /// Apple's revocationPercentage is in thousandths of a percent: 100,000 is all. To the nearest
-  /// milliunit.
-  private static func part(_ price: Int64, _ share: Int64) -> Int64 {
-    let all: Int64 = 100_000
-    let (high, low) = price.multipliedFullWidth(by: min(max(share, 0), all))
-    let (quotient, rest) = all.dividingFullWidth((high, low))
-    return quotient + (rest * 2 >= all ? 1 : rest * 2 < -all ? -1 : 0)
-  }
 }
 
 extension TransactionSource {
   /// In the order of the contract.
-  fileprivate static let fields = keys + product + dates + money + end + others + seats
+  fileprivate static let fields = keys + product + dates + money + end + others + seats + refunds
 
   fileprivate typealias Line = Field<TransactionSource>
 
@@ -204,7 +182,9 @@ extension TransactionSource {
       "storefront", .text,
       "The country or region of the App Store where it was bought, three letters of ISO 3166-1."
     ) { .of($0.transaction.storefront) },
-    Line("billing_plan", .text, "Apple's billingPlanType, such as MONTHLY.") {
+    Line(
+      "billing_plan", .text, "Apple's billingPlanType: \(ValueDescriptions.billingPlanType.list)."
+    ) {
       .of($0.transaction.billingPlanType)
     },
     Line(
@@ -255,6 +235,13 @@ extension TransactionSource {
     ) { .of($0.refunded) },
   ]
 
+  private static let refunds = [
+    Line(
+      "refunds", .refunds, mirrorLayout: 6,
+      "Each refund and each reversal, in the order of time, also what is no longer in force."
+    ) { $0.refunds.isEmpty ? .none : .refunds($0.refunds) }
+  ]
+
   private static let others = [
     Line("app_account_token", .text, "The appAccountToken that your app set at the purchase.") {
       .of($0.register.accountToken)
@@ -295,7 +282,7 @@ extension TransactionSource {
     ) { .of($0.revokedAt == nil ? $0.register.seatsRefundedAt : nil) },
     Line(
       "consumption_request_reason", .text, mirrorLayout: 6,
-      "Why the customer last asked for a refund, as Apple's consumptionRequestReason."
+      "Why the customer last asked for a refund: \(ValueDescriptions.requestReason.list)."
     ) { .of($0.register.older?.requestReason?.value) },
   ]
 }
@@ -323,8 +310,7 @@ extension StreamState.TransactionRegister {
 
   /// What was given back of some of its seats: which of them is not told, so that it is not known
   /// where they have several prices.
-  fileprivate var refundOfSeats: Int64? {
-    guard let count = refundedSeats, count > 0 else { return 0 }
+  func refund(ofSeats count: Int64) -> Int64? {
     guard count != seats else { return price?.milliunits }
     let tiers = held.transaction.multiSeatInfo?.priceTiers ?? []
     guard let price = tiers.first?.price, tiers.allSatisfy({ $0.price == price }) else {
@@ -366,7 +352,8 @@ extension Periods {
         ? ByteSearch.precedes(id(one), id(other)) : all[one].start < all[other].start
     }
     return order.map { index in
-      let ids = (twins[index] ?? [index]).map(id)
+      let group = twins[index] ?? [index]
+      let ids = group.map(id)
       let told = ids.compactMap { seqs[$0] }
       return TransactionLine(
         TransactionSource(
@@ -374,6 +361,7 @@ extension Periods {
           otherIds: ids.filter { !ByteSearch.areEqual($0, id(index)) }
             .sorted(by: ByteSearch.precedes),
           replacedBy: replacement(of: index).map { id(shown[$0]) },
+          group: (group.count > TransactionSource.mostIds ? [index] : group).map { registers[$0] },
           firstSeq: told.map(\.lowerBound).min(), lastSeq: told.map(\.upperBound).max()))
     }
   }

@@ -74,6 +74,8 @@ public struct StreamProgress {
 
   /// Times are milliseconds since 1970.
   private struct Twins {
+    /// No more than one above `TransactionSource.mostIds`.
+    var ids: [String] = []
     /// The id of the one that Apple signed last.
     var newest: String?
     /// The latest reversal of any of them.
@@ -124,6 +126,11 @@ public struct StreamProgress {
     hasOneTime = hasOneTime || register.expires == nil
     slots[place].itemHash = hash
     if let left = old?.held.itemHash, left != hash, left != 0 { regroup(left, &changed) }
+    if hash != 0, old?.held.itemHash != hash,
+      twins[hash].map({ $0.ids.count <= TransactionSource.mostIds }) ?? true
+    {
+      twins[hash, default: Twins()].ids.append(register.transaction.transactionId)
+    }
     if hash != 0, newest(of: hash).map({ Register.isOlder($0, register) }) ?? true {
       twins[hash, default: Twins()].newest = register.transaction.transactionId
     }
@@ -178,6 +185,8 @@ public struct StreamProgress {
     }.min()
     let newest = places.max { Register.isOlder(registers[$0], registers[$1]) }
     twins[hash] = Twins(
+      ids: places.prefix(TransactionSource.mostIds + 1)
+        .map { registers[$0].transaction.transactionId },
       newest: newest.map { registers[$0].transaction.transactionId },
       cleared: cleared, revocation: revocation)
     for place in places { set(revocation, at: place, &changed) }
@@ -271,11 +280,17 @@ public struct StreamProgress {
   public func line(about id: String, of key: StreamKey) -> TransactionLine? {
     guard let register = state.transactions[id] else { return nil }
     guard !isWhole else { return state.lines(of: key).first { $0.isAbout(id) } }
-    let newest = newest(of: register.held.itemHash) ?? register
+    let hash = register.held.itemHash
+    let newest = newest(of: hash) ?? register
     let place = registers.partitionPoint { Register.beginsEarlier($0, newest) }
     let cut = period(place).cut
     let told = newest.transaction.transactionId
-    return periods(Set(places(cut, cut)).union([place])).lines(of: key, state.seqs)
+    var read = Set(places(cut, cut)).union([place])
+    // What was refunded under one id of a purchase was refunded of all.
+    for other in (twins[hash]?.ids ?? []).compactMap({ state.transactions[$0] }) {
+      read.insert(registers.partitionPoint { Register.beginsEarlier($0, other) })
+    }
+    return periods(read).lines(of: key, state.seqs)
       .first { ByteSearch.areEqual($0.transactionId, told) }
   }
 

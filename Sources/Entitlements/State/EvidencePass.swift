@@ -28,6 +28,7 @@ public struct EvidencePass: Sendable {
     case restored(String)
     case isUpgraded(String)
     case revocation(String, Int64)
+    case refund(String, Int64)
     case grace(Int64)
     case previous(String)
     case token(String)
@@ -173,6 +174,9 @@ public struct EvidencePass: Sendable {
     where !(before?.revocations.contains(revocation) ?? false) {
       sources[.revocation(id, revocation.date)] = piece
     }
+    for refund in Self.refunds(in: after, notIn: before) {
+      sources[.refund(id, refund.date)] = piece
+    }
   }
 
   private mutating func addToKnown(_ event: FoldEvent) {
@@ -311,6 +315,14 @@ public struct EvidencePass: Sendable {
     where !(one?.revocations.contains(revocation) ?? false) {
       found.append(source(.revocation(id, revocation.date)))
     }
+    found += Self.refunds(in: other, notIn: one).map { source(.refund(id, $0.date)) }
     return found
+  }
+
+  private static func refunds(
+    in register: StreamState.TransactionRegister, notIn other: StreamState.TransactionRegister?
+  ) -> [StreamState.TransactionRegister.ToldRefund] {
+    let known = other?.older?.refunds ?? []
+    return (register.older?.refunds ?? []).filter { !known.contains($0) }
   }
 }

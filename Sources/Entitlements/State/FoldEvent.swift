@@ -204,8 +204,14 @@ extension StreamState.TransactionRegister {
     )
     if event.isSigned {
       first = min(first ?? .max, signed)
-      if event.notificationType == "REFUND_REVERSED" { clear = max(clear ?? .min, signed) }
+      if event.notificationType == "REFUND_REVERSED" {
+        clear = max(clear ?? .min, signed)
+        keepReversal(at: signed)
+      }
       fold(revocation: revoked, signed: signed)
+      if revoked != nil || event.transactions[index].advancedCommerce != nil {
+        keepRefunds(of: event.transactions[index])
+      }
       event.transactions[index].multiSeatInfo?.revokedSeatQuantity.map {
         fold(refundedSeats: $0, signed: signed)
       }

@@ -252,6 +252,18 @@ extension StreamState.TransactionRegister.Older {
     try Self.visit(&requestReason, "", &coder, from: base) { (text, coder) throws(StateDamage) in
       try coder.text(&text)
     }
+    try coder.list(&refunds, .init(date: 0, signed: 0)) { (refund, coder) throws(StateDamage) in
+      try coder.integer(&refund.date, from: base)
+      try coder.integer(&refund.signed, from: base)
+      try coder.optional(&refund.percentage, from: 0)
+      try coder.optional(&refund.amount, from: 0)
+      try coder.string(&refund.type)
+    }
+    try StreamState.requireAscending(refunds.map(\.date)) { $0 < $1 }
+    try coder.list(&reversals, 0) { (date, coder) throws(StateDamage) in
+      try coder.integer(&date, from: base)
+    }
+    try StreamState.requireAscending(reversals) { $0 < $1 }
   }
 
   private static func visit(

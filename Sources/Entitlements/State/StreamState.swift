@@ -108,6 +108,10 @@ public struct StreamState: Sendable, Equatable {
       var offer: Told<Purchase.Offer>?
       /// What the newest of V1 and receipts says of the end.
       var unsigned: Told<Unsigned>?
+      /// Every refund that Apple signed, sorted by date.
+      var refunds: [ToldRefund] = []
+      /// The signedDate of each REFUND_REVERSED, ms, sorted.
+      var reversals: [Int64] = []
     }
 
     /// What V1 or a receipt says of the end of a transaction. Milliseconds since 1970.

@@ -2,6 +2,7 @@ import AppStore
 public import Entitlements
 import Platform
 package import Store
+import StrictJSON
 import Synchronization
 
 extension Fold {
@@ -71,7 +72,7 @@ enum FoldFingerprint {
   private static let decided = [
     "transaction_id", "other_transaction_ids", "ended_at_ms", "replaced_by", "revoked_at_ms",
     "refunded_milliunits", "price_milliunits", "refunded_seats", "seats_refunded_at_ms",
-    "is_upgraded", "expires_at_ms", "reason", "app_account_token", "offer_type",
+    "is_upgraded", "expires_at_ms", "reason", "app_account_token", "offer_type", "refunds",
   ].compactMap { TransactionField.places[$0] }
 
   /// What a row says: of all times first, then of each.
@@ -122,6 +123,7 @@ enum FoldFingerprint {
       case .flag(let isTrue): text += isTrue ? "true" : "false"
       case .uuid(let value): text += value.description
       case .texts(let values): for value in values { text += value + "," }
+      case .refunds(let values): text += "\(values.map(\.json.text))"
       }
       text += "\t"
     }

@@ -68,14 +68,16 @@ package struct AppleMembers {
       "status signedTransactionInfo signedRenewalInfo consumptionRequestReason"),
     "appData": ["signedAppTransactionInfo"], "externalPurchaseToken": ["externalPurchaseId"],
     "summary": [], "unclaimInfo": ["originalTransactionId"],
-    "transaction": Set(Transaction.memberNames), "renewalInfo": Set(RenewalInfo.memberNames),
+    "transaction": Set(Transaction.memberNames).subtracting(["advancedCommerceInfo"]),
+    "renewalInfo": Set(RenewalInfo.memberNames),
     "commitmentInfo": names(
       "billingPeriodNumber totalBillingPeriods commitmentExpiresDate commitmentAutoRenewStatus"),
     "multiSeatInfo": names("priceTiers renewalPriceTiers revokedSeatQuantity"),
     "appTransaction": names("receiptType appTransactionId receiptCreationDate"),
   ]
 
-  /// What Apple's pages name beside that; advancedCommerceInfo as a whole. Sources:
+  /// What Apple's pages name beside that; advancedCommerceInfo as a whole, of which the
+  /// refunds are read. Sources:
   /// developer.apple.com/documentation/appstoreservernotifications and appstoreserverapi, with
   /// version 1.23 of October 2026.
   private static let named = names(

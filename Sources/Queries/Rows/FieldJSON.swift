@@ -32,12 +32,13 @@ extension Field.Member {
 extension Field {
   func json(of subject: Subject) -> JSONValue {
     switch value(subject) {
-    case .none: if case .texts = kind { .array([]) } else { .null }
+    case .none: kind.isList ? .array([]) : .null
     case .text(let text): .string(text)
     case .integer(let number): .integer(number)
     case .flag(let flag): .boolean(flag)
     case .uuid(let uuid): .string(uuid.description)
     case .texts(let texts): .array(texts.map(JSONValue.string))
+    case .refunds(let refunds): .array(refunds.map(\.json))
     }
   }
 
@@ -50,8 +51,34 @@ extension Field {
       case .time: .time(meaning)
       case .oneOf(let values): .oneOf(values, meaning)
       case .texts: .list(.text(meaning))
+      case .refunds: .list(Refund.schema)
       }
-    if case .texts = kind { return schema }
-    return isOptional ? .optional(schema) : schema
+    return isOptional && !kind.isList ? .optional(schema) : schema
   }
+}
+
+extension FieldKind {
+  /// Empty instead of null.
+  fileprivate var isList: Bool {
+    switch self {
+    case .texts, .refunds: true
+    default: false
+    }
+  }
+}
+
+extension Refund {
+  fileprivate static let schema = JSONSchema.object(
+    [
+      ("kind", .oneOf(Kind.allCases.map(\.rawValue), "Given back, or charged again.")),
+      ("at", .time("When.")),
+      ("milliunits", .optional(.integer("How much; null if that is not known."))),
+      ("type", .optional(.text("Apple's revocationType, or refundType of an item."))),
+      (
+        "percentage",
+        .optional(
+          .integer(
+            "The share of the price that was given back by then, in thousandths of a percent."))
+      ),
+    ], required: ["kind", "at", "milliunits", "type", "percentage"])
 }

@@ -13,6 +13,7 @@ public enum ProjectionFile {
     ("{purchase}", RowLayout.purchaseColumns), ("{terms}", RowLayout.termColumns),
     ("{line}", LineTable.definitions),
     ("{entitlement}", SQLView.selected), ("{transaction}", SQLView.selectedLine),
+    ("{is_replaced}", SQLView.isReplaced),
   ])
   /// Finds rows by their present answer, what time alone changes by its time, and purchases by
   /// their ids. A build makes these at its end, from sorted keys.
@@ -25,6 +26,8 @@ public enum ProjectionFile {
     CREATE INDEX transaction_line_id ON transaction_line (transaction_id);
     CREATE INDEX transaction_line_others ON transaction_line (entitlement_id)
       WHERE other_transaction_ids IS NOT NULL;
+    CREATE INDEX transaction_line_refund ON transaction_line (entitlement_id)
+      WHERE refunds IS NOT NULL;
     """
   /// The suffixes of SQLite's files. A -journal exists after a crash while the file was made,
   /// because SQLite writes the first pages before the file is in WAL mode. If it remained, SQLite

@@ -23,6 +23,23 @@ extension SQLView {
     meaning: "One row for each purchase: a transaction that was bought or renewed.",
     columns: TransactionField.all.map(Column.init), schema: projectionSchema)
 
+  static let refund = SQLView(
+    name: "refund_v1",
+    meaning: "One row for each refund, and each reversal of one, of a purchase.",
+    columns: fields("environment", "bundle_id", "original_transaction_id") + [
+      Column("transaction_id", .text, "The purchase, as in transaction_v1."),
+      Column("product_id", .text, "Its product."),
+      Column("purchased_at_ms", .integer, "When it was bought or renewed."),
+      Column("kind", .text, "refund: given back; reversal: charged again."),
+      Column("at_ms", .integer, "When. Neither changes once Apple has told it."),
+      Column("milliunits", .integer, "How much; null if that is not known."),
+      Column("currency", .text, "The currency code of ISO 4217."),
+      Column("type", .text, "Apple's revocationType, or refundType of an item."),
+      Column(
+        "percentage", .integer,
+        "The share of the price that was given back by then, in thousandths of a percent."),
+    ], schema: projectionSchema)
+
   private static func fields(_ names: String...) -> [Column] {
     names.flatMap { name in RowField.all.filter { $0.column == name }.map(Column.init) }
   }
@@ -93,13 +110,17 @@ extension SQLView {
     "environment": "a.environment", "bundle_id": "a.bundle_id",
     "original_transaction_id": "e.original_transaction_id",
     "refunded_milliunits": """
-    iif(t.refunded_milliunits > 0 AND EXISTS (
+    iif(t.refunded_milliunits > 0 AND \(isReplaced), 0, t.refunded_milliunits)
+    """, "refunds": "iif(t.refunds IS NOT NULL AND \(isReplaced), NULL, t.refunds)",
+  ]
+
+  /// Whether the line `t` was taken back because another purchase replaced its row.
+  static let isReplaced = """
+    EXISTS (
         SELECT 1 FROM predecessor n
         WHERE n.original_transaction_id = e.original_transaction_id AND n.app_id = t.app_id
-        AND n.named_at_ms BETWEEN t.revoked_at_ms - 86400000 AND t.revoked_at_ms + 86400000),
-      0, t.refunded_milliunits)
-    """,
-  ]
+        AND n.named_at_ms BETWEEN t.revoked_at_ms - 86400000 AND t.revoked_at_ms + 86400000)
+    """
 
   private static let isOver =
     "s.status = 'active' AND e.lasting_from_ms + d.milliseconds <= clock.now"
@@ -132,6 +153,7 @@ extension SQLView.Column {
       switch field.kind {
       case .text, .uuid, .integer, .time: ""
       case .texts: " A JSON array."
+      case .refunds: " A JSON array, as rows in refund_v1."
       case .flag: " 1 if so, else 0."
       case .oneOf(let values): " One of: " + values.joined(separator: ", ") + "."
       }
@@ -144,7 +166,7 @@ extension FieldKind {
   var columnType: SQLView.ColumnType {
     switch self {
     case .integer, .time, .flag: .integer
-    case .text, .oneOf, .uuid, .texts: .text
+    case .text, .oneOf, .uuid, .texts, .refunds: .text
     }
   }
 }

@@ -31,7 +31,8 @@ public struct SQLView: Sendable {
 
   /// All views, in the order in which they are described.
   public static let all = [
-    journal, quarantine, entitlement, entitlementSpan, transaction, customerEntitlement,
+    journal, quarantine, entitlement, entitlementSpan, transaction, refund,
+    customerEntitlement,
   ]
 
   /// A query for help texts.

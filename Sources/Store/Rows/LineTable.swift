@@ -1,7 +1,7 @@
 import AppStore
-import Entitlements
+public import Entitlements
 import Platform
-import StrictJSON
+public import StrictJSON
 
 /// The table `transaction_line`: a line for each purchase of a row, by the fields of
 /// `TransactionField`.
@@ -81,6 +81,7 @@ extension ColumnSink {
     case .flag(let flag): add(flag ? 1 : 0 as Int64)
     case .uuid(let uuid): add(uuid.description)
     case .texts(let texts): add(JSONValue.array(texts.map(JSONValue.string)).text)
+    case .refunds(let refunds): add(JSONValue.array(refunds.map(\.json)).text)
     }
   }
 }
@@ -127,12 +128,34 @@ extension Statement {
     case .flag: optionalInt(column).map { .flag($0 != 0) } ?? .none
     case .text, .oneOf, .uuid: optionalText(column).map { .text($0) } ?? .none
     case .texts: optionalText(column).map { .texts(Self.texts($0)) } ?? .none
+    case .refunds:
+      optionalText(column).map { .refunds(Self.elements($0).compactMap(Refund.init)) } ?? .none
     }
   }
 
   /// A JSON array of texts; anything else has another checksum.
-  static func texts(_ text: String) -> [String] {
-    guard let root = try? JSONDocument(parsing: Array(text.utf8)).root else { return [] }
-    return root.elements.compactMap(\.string)
+  static func texts(_ text: String) -> [String] { elements(text).compactMap(\.string) }
+
+  private static func elements(_ text: String) -> [JSONElement] {
+    (try? JSONDocument(parsing: Array(text.utf8)).root)?.elements ?? []
+  }
+}
+
+extension Refund {
+  /// As it is stored, and shown.
+  public var json: JSONValue {
+    .object([
+      ("kind", .string(kind.rawValue)), ("at", .integer(at)), ("milliunits", .optional(milliunits)),
+      ("type", .optional(type)), ("percentage", .optional(percentage)),
+    ])
+  }
+
+  fileprivate init?(_ json: JSONElement) {
+    guard let kind = json["kind"]?.string.flatMap(Kind.init), let at = json["at"]?.integer else {
+      return nil
+    }
+    self.init(
+      kind, at: at, milliunits: json["milliunits"]?.integer, type: json["type"]?.string,
+      percentage: json["percentage"]?.integer)
   }
 }

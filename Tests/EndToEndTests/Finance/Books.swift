@@ -47,9 +47,17 @@ struct Books {
     }
   }
 
+  /// Money that was given back of a purchase, or charged again.
+  private struct Movement {
+    let purchase: Purchase
+    let isRefund: Bool
+    let at, amount: Int64
+  }
+
   /// By stream, each in the order of purchase.
   private(set) var streams: [String: [Purchase]] = [:]
   var purchases: [Purchase] { streams.values.flatMap { $0 } }
+  private var movements: [Movement] = []
   /// The newest renewal info of each stream.
   private var renewals: [String: JSONValue] = [:]
 
@@ -57,6 +65,7 @@ struct Books {
 
   init(_ payloads: [JSONValue]) {
     var newest: [String: Purchase] = [:]
+    var told: [String: [(purchase: Purchase, isReversal: Bool)]] = [:]
     for payload in payloads {
       if let renewal = payload["data"]?["renewalInfo"],
         let stream = renewal.text("originalTransactionId")
@@ -64,13 +73,37 @@ struct Books {
         let known = renewals[stream]?.number("signedDate") ?? .min
         if known < renewal.number("signedDate") ?? 0 { renewals[stream] = renewal }
       }
-      guard let transaction = payload["data"]?["transaction"], let told = Purchase(transaction),
-        newest[told.id].map({ $0.signed < told.signed }) ?? true
+      guard let transaction = payload["data"]?["transaction"], let one = Purchase(transaction)
       else { continue }
-      newest[told.id] = told
+      told[one.id, default: []].append(
+        (one, payload.text("notificationType") == "REFUND_REVERSED"))
+      if newest[one.id].map({ $0.signed < one.signed }) ?? true { newest[one.id] = one }
     }
+    movements = told.values.flatMap(Self.movements)
     streams = Dictionary(grouping: newest.values, by: \.stream)
       .mapValues { $0.sorted { ($0.bought, $0.id) < ($1.bought, $1.id) } }
+  }
+
+  /// What was given back of one purchase, by all that Apple said of it.
+  private static func movements(_ told: [(purchase: Purchase, isReversal: Bool)]) -> [Movement] {
+    var (movements, given, reversed): ([Movement], Int64, Int64?) = ([], 0, nil)
+    for (purchase, isReversal) in told.sorted(by: { $0.purchase.signed < $1.purchase.signed }) {
+      if let date = purchase.revoked, purchase.refund != given, purchase.ownership == "PURCHASED" {
+        movements.append(
+          Movement(
+            purchase: purchase, isRefund: true, at: date, amount: purchase.refund - given))
+        (given, reversed) = (purchase.refund, nil)
+      } else if purchase.revoked == nil, given != 0 || reversed != nil {
+        // Told by itself, or else by the newest purchase without the refund.
+        if given == 0, isReversal || reversed == nil { continue }
+        if given == 0 { movements.removeLast() }
+        let amount = given == 0 ? reversed ?? 0 : given
+        movements.append(
+          Movement(purchase: purchase, isRefund: false, at: purchase.signed, amount: amount))
+        (given, reversed) = (0, isReversal ? nil : amount)
+      }
+    }
+    return movements
   }
 
   static func month(_ time: Int64) -> String { String(text(time).prefix(7)) }
@@ -119,10 +152,15 @@ struct Books {
 
     var renewalPrice: Int64? { renewal?.number("renewalPrice") }
     var nextPrice: Int64 { renewalPrice ?? purchase.price }
+    var changesProduct: Bool {
+      renewal?.text("autoRenewProductId").map { $0 != purchase.product } ?? false
+    }
 
     /// Why it ended.
     var reason: String {
       if status == "revoked" { return "refunded" }
+      if status == "billing_retry" { return "charge fails, still tried" }
+      if status == "grace_period" { return "charge fails, in grace period" }
       switch renewal?.number("expirationIntent") {
       case 1: return "switched off"
       case 2: return "charge failed"
@@ -185,77 +223,120 @@ struct Books {
     return lines(sums)
   }
 
+  /// The prices of the simulator are all known.
   var charged: [String] {
-    Self.sums(
-      purchases.filter(\.isCharged), { [Self.month($0.bought), $0.currency] }, \.price)
+    Self.sums(purchases.filter(\.isCharged), { [Self.month($0.bought), $0.currency] }, \.price)
+      .map { $0 + " 0" }
   }
 
   var refunded: [String] {
-    Self.sums(
-      purchases.filter { $0.refund > 0 },
-      { [Self.month($0.revoked ?? 0), Self.month($0.bought), $0.currency] },
-      \.refund)
-  }
-
-  var net: [String] {
     var sums: [[String]: [Int64]] = [:]
-    for purchase in purchases where purchase.isCharged {
-      sums[[Self.month(purchase.bought), purchase.currency], default: [0]][0] += purchase.price
-    }
-    for purchase in purchases where purchase.refund > 0 {
-      let month = Self.month(purchase.revoked ?? 0)
-      sums[[month, purchase.currency], default: [0]][0] -= purchase.refund
+    for it in movements {
+      let names = [Self.month(it.at), Self.month(it.purchase.bought), it.purchase.currency]
+      var sum = sums[names] ?? [0, 0, 0, 0]
+      sum[it.isRefund ? 0 : 2] += 1
+      sum[1] += it.isRefund ? it.amount : -it.amount
+      sums[names] = sum
     }
     return Self.lines(sums)
   }
 
-  var trials: [String] {
+  var net: [String] {
+    var sums: [[String]: [Int64]] = [:]
+    for purchase in purchases
+    where purchase.isCharged && (!wasReplacedAhead(purchase) || purchase.refund != 0) {
+      sums[[Self.month(purchase.bought), purchase.currency], default: [0, 0]][0] += purchase.price
+    }
+    for it in movements {
+      sums[[Self.month(it.at), it.purchase.currency], default: [0, 0]][0] -=
+        it.isRefund ? it.amount : -it.amount
+    }
+    return Self.lines(sums)
+  }
+
+  /// Trials, and of these: paid, refunded, paid a year later, still running.
+  func trials(at time: Int64) -> [String] {
     var sums: [[String]: [Int64]] = [:]
     for purchases in streams.values {
       let own = purchases.filter { $0.ownership == "PURCHASED" }
-      guard let began = own.first(where: \.isTrial)?.bought else { continue }
-      let paid = own.contains { $0.price > 0 && $0.bought > began }
-      let known = sums[[Self.month(began)]] ?? [0, 0]
-      sums[[Self.month(began)]] = [known[0] + 1, known[1] + (paid ? 1 : 0)]
+      guard let trial = own.first(where: \.isTrial) else { continue }
+      let paid = own.first { $0.price > 0 && !$0.isTrial && $0.bought > trial.bought }
+      var sum = sums[[Self.month(trial.bought)]] ?? [0, 0, 0, 0, 0]
+      sum[0] += 1
+      if let paid {
+        let isLate = paid.bought > (end(trial) ?? .max) + 365 * Self.day
+        sum[isLate ? 3 : paid.refund != 0 ? 2 : 1] += 1
+      } else if end(trial) ?? .max > time {
+        sum[4] += 1
+      }
+      sums[[Self.month(trial.bought)]] = sum
     }
     return Self.lines(sums)
   }
 
   func due(at time: Int64) -> [String] {
-    let due = standings(at: time).filter {
-      $0.status == "active" && $0.renewal?.number("autoRenewStatus") == 1
-        && $0.purchase.ownership == "PURCHASED"
-        && ($0.renewalPrice != nil || !$0.purchase.isTrial)
-        && $0.end < (time / 1000 + 30 * 86_400) * 1000
+    let horizon = (time / 1000 + 30 * 86_400) * 1000
+    var sums: [[String]: [Int64]] = [:]
+    for it in standings(at: time)
+    where it.status == "active" && it.renewal?.number("autoRenewStatus") == 1
+      && it.purchase.ownership == "PURCHASED"
+    {
+      let isKnown = it.renewalPrice != nil || !it.purchase.isTrial
+      var date = it.end
+      while date < horizon {
+        let names = [String(Self.text(date).prefix(10)), it.purchase.currency]
+        var sum = sums[names] ?? [0, 0, 0, 0]
+        sum[0] += 1
+        sum[1] += isKnown ? it.nextPrice : 0
+        sum[2] += it.renewalPrice == nil && isKnown ? 1 : 0
+        sum[3] += isKnown ? 0 : 1
+        sums[names] = sum
+        guard !it.purchase.isTrial, !it.changesProduct else { break }
+        date += it.end - it.purchase.bought
+      }
     }
-    return Self.sums(
-      due, { [String(Self.text($0.end).prefix(10)), $0.purchase.currency] }, \.nextPrice)
+    return Self.lines(sums)
   }
 
   func ended(in month: String, at time: Int64) -> [String] {
     let replaced = Set(purchases.compactMap(\.predecessor))
     var sums: [[String]: [Int64]] = [:]
-    for it in standings(at: time)
-    where ["expired", "revoked", "billing_retry"].contains(it.status)
-      && Self.month(it.end) == month && !replaced.contains(it.purchase.stream)
-    {
-      sums[[it.reason], default: [0]][0] += 1
+    for it in standings(at: time) where !replaced.contains(it.purchase.stream) {
+      let own = (streams[it.purchase.stream] ?? []).filter {
+        $0.type == "Auto-Renewable Subscription" && $0.ownership == "PURCHASED"
+          && end($0) ?? .max > $0.bought
+      }
+      for purchase in own {
+        let ended = end(purchase) ?? .max
+        guard Self.month(ended) == month,
+          !own.contains(where: { $0.bought <= ended && end($0) ?? .max > ended })
+        else { continue }
+        let isBack = own.contains { $0.bought > ended }
+        sums[[isBack ? "came back" : it.reason], default: [0]][0] += 1
+      }
     }
     return Self.lines(sums)
   }
 
   func atRisk(at time: Int64) -> [String] {
     let failed = standings(at: time).filter {
-      ["grace_period", "billing_retry"].contains($0.status)
+      ["grace_period", "billing_retry"].contains($0.status) && $0.purchase.ownership == "PURCHASED"
     }
-    return Self.sums(failed, { [$0.status, $0.purchase.currency] }, \.nextPrice)
+    var unpriced: [String: Int64] = [:]
+    for it in failed where it.renewalPrice == nil {
+      unpriced["\(it.status) \(it.purchase.currency)", default: 0] += 1
+    }
+    return Self.sums(failed, { [$0.status, $0.purchase.currency] }, \.nextPrice).map { line in
+      let names = line.split(separator: " ").prefix(2).joined(separator: " ")
+      return "\(line) \(unpriced[names] ?? 0) 0"
+    }
   }
 
   func running(at time: Int64) -> [String] {
     var sums: [[String]: Set<String>] = [:]
     for purchase in purchases
     where purchase.type == "Auto-Renewable Subscription" && purchase.bought <= time
-      && end(purchase) ?? .min > time
+      && purchase.ownership == "PURCHASED" && end(purchase) ?? .min > time
     {
       sums[[purchase.product], default: []].insert(purchase.stream)
     }
@@ -266,7 +347,8 @@ struct Books {
     var sums: [[String]: [Int64]] = [:]
     for purchases in streams.values {
       let renewing = purchases.filter {
-        $0.type == "Auto-Renewable Subscription" && end($0) ?? .max > $0.bought
+        $0.type == "Auto-Renewable Subscription" && $0.ownership == "PURCHASED"
+          && end($0) ?? .max > $0.bought
       }
       for (one, next) in zip(renewing, renewing.dropFirst()) where one.product != next.product {
         let kind = cut(one) == nil ? "at renewal" : "upgrade"
@@ -278,10 +360,10 @@ struct Books {
 
   func customer(_ token: String) -> [String] {
     var sums: [[String]: [Int64]] = [:]
-    for purchase in purchases where purchase.token == token {
-      let known = sums[[purchase.currency]] ?? [0, 0, 0]
+    for purchase in purchases where purchase.token == token && purchase.ownership == "PURCHASED" {
+      let known = sums[[purchase.currency]] ?? [0, 0, 0, 0]
       sums[[purchase.currency]] = [
-        known[0] + 1, known[1] + purchase.price, known[2] + purchase.refund,
+        known[0] + 1, known[1] + purchase.price, known[2] + purchase.refund, 0,
       ]
     }
     return Self.lines(sums)

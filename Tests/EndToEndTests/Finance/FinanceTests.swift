@@ -36,13 +36,45 @@ import Testing
   }
 
   private func ingest(_ payloads: [(JSONValue, Int64)], _ installation: Installation) throws {
-    let lines = try payloads.map { payload, time in
+    let lines = try payloads.sorted { $0.1 < $1.1 }.map { payload, time in
       Array("{\"received_at_ms\":\(time),\"body\":".utf8) + (try installation.sign(payload)) + [
         0x7D
       ]
     }
     let finished = try installation.run("ingest", try installation.file("books", lines))
     #expect(finished.code == 0, "\(finished)")
+  }
+
+  /// Each question's query, and the answer that the page prints below it.
+  private static func printed() throws -> [(query: String, answer: String?)] {
+    let start = "subledger query \""
+    var found: [(query: String, answer: String?)] = []
+    for block in try DocumentationPage.operating("finance").blocks {
+      if block.hasPrefix(start) {
+        found.append((String(block.dropFirst(start.count).dropLast()), nil))
+      } else if !block.hasPrefix("SELECT"), !found.isEmpty {
+        found[found.count - 1].answer = block
+      }
+    }
+    return found
+  }
+
+  @Test func `the page prints what its simulated customers give`() throws {
+    let installation = try Installation()
+    let fleet = Fleet(
+      app: SimulatedApp(), customers: 2_000, days: 400, end: try Self.time("2026-09-01"), seed: 5)
+    try ingest(fleet.notifications().map { ($0.payload, $0.signedDate) }, installation)
+    let printed = try Self.printed()
+    // What is due and at risk depends on the day on which it is asked.
+    #expect(printed.indices.filter { printed[$0].answer == nil } == [4, 7])
+    for (query, answer) in printed {
+      guard let answer else { continue }
+      let asked = query.replacing(
+        "unixepoch('now', 'start of month', '-1 month')", with: "unixepoch('2026-08-01')"
+      ).replacing("unixepoch('now', 'start of month')", with: "unixepoch('2026-09-01')")
+      let result = try installation.run("query", asked)
+      #expect(result.output.hasPrefix(answer + "\n"), "\(query): \(result.output.prefix(1_000))")
+    }
   }
 
   @Test func `the answers are those of the books of a simulated App Store`() throws {
@@ -77,7 +109,7 @@ import Testing
     try expect(1, books.charged)
     try expect(2, books.refunded)
     try expect(3, books.net)
-    try expect(4, books.trials)
+    try expect(4, books.trials(at: now))
     for month in ["2025-06", "2025-12", "2026-04", "2026-09"] {
       let date = try Date("\(month)-01T00:00:00Z", strategy: .iso8601)
       let time = Int64(date.timeIntervalSince1970 * 1000)
@@ -85,7 +117,7 @@ import Testing
     }
     try expect(9, books.changes)
     for token in Set(books.purchases.compactMap(\.token)).sorted().prefix(5) {
-      try expect(10, books.customer(token), "7e3fb204-2b0f-4b6a-9d8c-0a1b2c3d4e5f", token)
+      try expect(10, books.customer(token), "29d2418e-ea95-4508-906f-8ee14f585de7", token)
     }
     #expect(try installation.run("verify").code == 0)
     try checkMoments(arrived, installation, &random, seed)
@@ -172,7 +204,7 @@ import Testing
     #expect(queries.count == 10 && others.count == 10)
     for (query, other) in zip(queries, others) {
       let texts = [query, other.replacing("subledger.", with: "ledger.")].map {
-        $0.replacing("7e3fb204-2b0f-4b6a-9d8c-0a1b2c3d4e5f", with: token)
+        $0.replacing("29d2418e-ea95-4508-906f-8ee14f585de7", with: token)
       }
       let result = try world.installation.run("query", texts[0], "--csv")
       let here = try CSVText(result.output)
@@ -212,7 +244,8 @@ import Testing
     ]
     let date = signed ?? bought
     let notification = Sample.notification(
-      customer * 100 + number + Int(date % 1000), otid: "\(7000 + customer)", type: type)
+      customer * 100 + number + Int(date % 1000) + Int(date / Self.day % 1000) * 10_000,
+      otid: "\(7000 + customer)", type: type)
     return (
       (all + more).reduce(notification.dated(date)) {
         $0.setting("data.transaction.\($1.0)", $1.1)
@@ -248,13 +281,147 @@ import Testing
           1, of: 3, "year", price: 60_000, bought: january, days: 365, "REFUND",
           signed: february + 30 * Self.day + 2, all),
       ], installation)
-    #expect(try answer(1, installation) == ["2026-01 EUR 3 80000", "2026-02 EUR 1 10000"])
+    #expect(try answer(1, installation) == ["2026-01 EUR 3 80000 0", "2026-02 EUR 1 10000 0"])
     #expect(
-      try answer(2, installation) == ["2026-02 2026-01 EUR 1 4000", "2026-03 2026-01 EUR 1 60000"])
+      try answer(2, installation) == [
+        "2026-02 2026-01 EUR 1 4000 0 0", "2026-03 2026-01 EUR 1 60000 0 0",
+      ])
     #expect(
       try answer(3, installation) == [
-        "2026-01 EUR 80000", "2026-02 EUR 6000", "2026-03 EUR -60000",
+        "2026-01 EUR 80000 0", "2026-02 EUR 6000 0", "2026-03 EUR -60000 0",
       ])
+  }
+
+  /// 5.00 of 14.97 are given back in June and 4.98 more in July, as Apple's shares are of all that
+  /// was given back by then; in August Apple takes all of it again. A refund without a share is of
+  /// an amount that nobody knows, and a family member pays nothing.
+  @Test func `refunds and reversals stay in their months, by hand`() throws {
+    let installation = try Installation()
+    let may = try Self.time("2026-05-10")
+    let (june, july) = (try Self.time("2026-06-10"), try Self.time("2026-07-10"))
+    let august = try Self.time("2026-08-10")
+    func refund(_ date: Int64, _ share: Int64?) -> [(String, JSONValue)] {
+      [
+        ("revocationDate", .integer(date)), ("revocationType", .string("REFUND_PRORATED")),
+        ("revocationPercentage", .optional(share)),
+      ]
+    }
+    let family: [(String, JSONValue)] = [("inAppOwnershipType", .string("FAMILY_SHARED"))]
+    try ingest(
+      [
+        purchase(1, of: 1, "pro", price: 14_970, bought: may, days: 365, "SUBSCRIBED"),
+        purchase(
+          1, of: 1, "pro", price: 14_970, bought: may, days: 365, "REFUND", signed: june + 1,
+          refund(june, 33_400)),
+        purchase(
+          1, of: 1, "pro", price: 14_970, bought: may, days: 365, "REFUND", signed: july + 2,
+          refund(july, 66_667)),
+        purchase(1, of: 2, "pro", price: 9_990, bought: may, days: 365, "SUBSCRIBED"),
+        purchase(
+          1, of: 2, "pro", price: 9_990, bought: may, days: 365, "REFUND", signed: june + 4,
+          refund(june, nil)),
+        purchase(1, of: 3, "pro", price: 9_990, bought: may, days: 365, "SUBSCRIBED", family),
+        purchase(
+          1, of: 3, "pro", price: 9_990, bought: may, days: 365, "REVOKE", signed: june + 5,
+          family + [
+            ("revocationDate", .integer(june)), ("revocationType", .string("FAMILY_REVOKE")),
+          ]),
+      ], installation)
+    #expect(try answer(1, installation) == ["2026-05 EUR 2 24960 0"])
+    let before = ["2026-06 2026-05 EUR 2 5000 0 1", "2026-07 2026-05 EUR 1 4980 0 0"]
+    #expect(try answer(2, installation) == before)
+    try ingest(
+      [
+        purchase(
+          1, of: 1, "pro", price: 14_970, bought: may, days: 365, "REFUND_REVERSED",
+          signed: august)
+      ], installation)
+    let after = try answer(2, installation)
+    #expect(after == before + ["2026-08 2026-05 EUR 0 -9980 1 0"])
+    #expect(
+      try answer(3, installation) == [
+        "2026-05 EUR 24960 0", "2026-06 EUR -5000 1", "2026-07 EUR -4980 0",
+        "2026-08 EUR 9980 0",
+      ])
+    #expect(try installation.run("verify").code == 0)
+  }
+
+  /// Who buys for a family of six pays 9.99, and the charge for the next month fails: the five
+  /// others paid nothing and have no charge. A team pays 5 x 3.00 = 15.00, and four of its seats
+  /// are streams of their own. The sandbox's 99.99 is nobody's money. 9.99 + 15.00 = 24.99.
+  @Test func `a family, a team and the sandbox count what customers paid, by hand`() throws {
+    let installation = try Installation()
+    let now = Clock.now()
+    let ends = Self.monthStart(now) - 2 * Self.day
+    let bought = ends - 20 * Self.day
+    let token = "29d2418e-ea95-4508-906f-8ee14f585de7"
+    func owned(_ ownership: String) -> [(String, JSONValue)] {
+      [("inAppOwnershipType", .string(ownership)), ("appAccountToken", .string(token))]
+    }
+    func seats(_ ownership: String) -> [(String, JSONValue)] {
+      let tier = JSONValue.object([("price", .integer(3_000)), ("quantity", .integer(5))])
+      return owned(ownership) + [
+        ("quantity", .integer(ownership == "PURCHASED" ? 5 : 1)),
+        ("multiSeatInfo", .object([("priceTiers", .array([tier]))])),
+      ]
+    }
+    var all: [(JSONValue, Int64)] = []
+    for member in 1...6 {
+      var failed = purchase(
+        1, of: member, "family", price: 9_990, bought: bought, days: 20, "DID_FAIL_TO_RENEW",
+        signed: ends + 1_000 + Int64(member), owned(member == 1 ? "PURCHASED" : "FAMILY_SHARED"))
+      failed.0 = failed.0.setting("data.renewalInfo.isInBillingRetryPeriod", .boolean(true))
+        .setting("data.renewalInfo.expirationIntent", .integer(2))
+        .setting("data.renewalInfo.productId", .string("family"))
+        .setting("data.renewalInfo.autoRenewProductId", .string("family"))
+        .setting("data.renewalInfo.renewalDate", nil).setting("data.status", .integer(3))
+      all.append(failed)
+    }
+    for member in 11...15 {
+      all.append(
+        purchase(
+          1, of: member, "team", price: 3_000, bought: bought, days: 365, "SUBSCRIBED",
+          signed: bought + Int64(member), seats(member == 11 ? "PURCHASED" : "ASSIGNED")))
+    }
+    var sandbox = purchase(
+      1, of: 21, "family", price: 99_990, bought: bought, days: 365, "SUBSCRIBED",
+      signed: bought + 21, owned("PURCHASED") + [("environment", .string("Sandbox"))])
+    sandbox.0 = sandbox.0.setting("data.environment", .string("Sandbox"))
+      .setting("data.renewalInfo.environment", .string("Sandbox"))
+      .setting("data.appAppleId", nil)
+    try ingest(all + [sandbox], installation)
+    let month = Date(timeIntervalSince1970: Double(bought) / 1000).ISO8601Format().prefix(7)
+    #expect(try answer(1, installation) == ["\(month) EUR 2 24990 0"])
+    #expect(try answer(2, installation) == [])
+    #expect(try answer(3, installation) == ["\(month) EUR 24990 0"])
+    let day = Date(timeIntervalSince1970: Double(now) / 1000).ISO8601Format().prefix(10)
+    #expect(try answer(6, installation, "2026-09-01", String(day)) == ["team 1"])
+    #expect(try answer(7, installation) == ["charge fails, still tried 1"])
+    #expect(try answer(8, installation) == ["billing_retry EUR 1 9990 1 0"])
+    #expect(try answer(9, installation) == [])
+    #expect(try answer(10, installation) == ["EUR 2 24990 0 0"])
+    #expect(try installation.run("verify").code == 0)
+  }
+
+  /// A plan of a week for 1.99 is due in two days, and then each week: on days 2, 9, 16, 23 and 30
+  /// but for the last, which is a moment too late.
+  @Test func `a plan of a week is due each week`() throws {
+    let installation = try Installation()
+    let due = Clock.now() + 2 * Self.day + 60_000
+    try ingest(
+      [purchase(1, of: 1, "week", price: 1_990, bought: due - 7 * Self.day, days: 7)].map {
+        (
+          $0.0.setting("data.renewalInfo.renewalDate", nil)
+            .setting("data.renewalInfo.productId", .string("week"))
+            .setting("data.renewalInfo.autoRenewProductId", .string("week")), $0.1
+        )
+      }, installation)
+    let days = [0, 7, 14, 21].map { number in
+      let date = Date(timeIntervalSince1970: Double(due) / 1000 + Double(number) * 86_400)
+      return "\(date.ISO8601Format().prefix(10)) EUR 1 1990 1 0"
+    }
+    let found = try answer(5, installation)
+    #expect(found == days)
   }
 
   /// Two trials in January, of which one is paid for later; one of them upgrades in February, five
@@ -275,7 +442,7 @@ import Testing
           3, of: 1, "pro", price: 10_000, bought: upgraded, days: 31, "DID_CHANGE_RENEWAL_PREF"),
         purchase(4, of: 1, "basic", price: 5_000, bought: upgraded + 31 * Self.day, days: 31),
       ], installation)
-    #expect(try answer(4, installation) == ["2026-01 2 1"])
+    #expect(try answer(4, installation) == ["2026-01 2 1 0 0 0"])
     #expect(
       try answer(9, installation) == [
         "2026-02 upgrade basic pro 1", "2026-03 at renewal pro basic 1",
@@ -305,8 +472,8 @@ import Testing
         off, purchase(1, of: 1, "pro", price: 10_000, bought: due - 30 * Self.day, days: 30), retry,
       ].map { ($0.0.setting("data.renewalInfo.renewalDate", nil), $0.1) }, installation)
     let date = Date(timeIntervalSince1970: Double(due) / 1000).ISO8601Format().prefix(10)
-    #expect(try answer(5, installation) == ["\(date) EUR 1 10000"])
-    #expect(try answer(8, installation) == ["billing_retry EUR 1 5000"])
+    #expect(try answer(5, installation) == ["\(date) EUR 1 10000 1 0"])
+    #expect(try answer(8, installation) == ["billing_retry EUR 1 5000 1 0"])
     #expect(try answer(7, installation).contains("switched off 1"))
   }
 }
