@@ -183,8 +183,9 @@ final class CustomerWorker {
     _ stored: CustomerStore.Progress?, _ again: Int64?, at now: Int64
   ) throws(LedgerError) -> CustomerStore.Batch {
     var batch = try begin(stored, at: now)
+    guard let again, again > 0 else { return batch }
     let known = try follower.store { store throws(LedgerError) in try store.begunAt() }
-    if let again, again > 0, again < batch.begunAt ?? known ?? 0 {
+    if again < batch.begunAt ?? known ?? 0 {
       batch.scans = apps.map { .init(of: $0, .rebuild, at: again) }
     }
     return batch

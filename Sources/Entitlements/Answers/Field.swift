@@ -84,6 +84,7 @@ extension FieldValue {
   public var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
   public var refunds: [Refund] { if case .refunds(let refunds) = self { refunds } else { [] } }
 
+  static func of(_ refunds: [Refund]) -> Self { refunds.isEmpty ? .none : .refunds(refunds) }
   public static func of(_ text: String?) -> Self { text.map { .text($0) } ?? .none }
   public static func of(_ number: Int64?) -> Self { number.map { .integer($0) } ?? .none }
   public static func of(_ flag: Bool?) -> Self { flag.map { .flag($0) } ?? .none }

@@ -239,7 +239,7 @@ extension TransactionSource {
     Line(
       "refunds", .refunds, mirrorLayout: 6,
       "Each refund and each reversal, in the order of time, also what is no longer in force."
-    ) { $0.refunds.isEmpty ? .none : .refunds($0.refunds) }
+    ) { .of($0.refunds) }
   ]
 
   private static let others = [

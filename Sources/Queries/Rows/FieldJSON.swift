@@ -51,7 +51,7 @@ extension Field {
       case .time: .time(meaning)
       case .oneOf(let values): .oneOf(values, meaning)
       case .texts: .list(.text(meaning))
-      case .refunds: .list(Refund.schema)
+      case .refunds: .list(Refund.object.schema)
       }
     return isOptional && !kind.isList ? .optional(schema) : schema
   }
@@ -65,20 +65,4 @@ extension FieldKind {
     default: false
     }
   }
-}
-
-extension Refund {
-  fileprivate static let schema = JSONSchema.object(
-    [
-      ("kind", .oneOf(Kind.allCases.map(\.rawValue), "Given back, or charged again.")),
-      ("at", .time("When.")),
-      ("milliunits", .optional(.integer("How much; null if that is not known."))),
-      ("type", .optional(.text("Apple's revocationType, or refundType of an item."))),
-      (
-        "percentage",
-        .optional(
-          .integer(
-            "The share of the price that was given back by then, in thousandths of a percent."))
-      ),
-    ], required: ["kind", "at", "milliunits", "type", "percentage"])
 }

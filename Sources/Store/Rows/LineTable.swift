@@ -143,12 +143,20 @@ extension Statement {
 
 extension Refund {
   /// As it is stored, and shown.
-  public var json: JSONValue {
-    .object([
-      ("kind", .string(kind.rawValue)), ("at", .integer(at)), ("milliunits", .optional(milliunits)),
-      ("type", .optional(type)), ("percentage", .optional(percentage)),
-    ])
-  }
+  public static let object = JSONObject<Refund>([
+    JSONMember("kind", .oneOf(Kind.allCases.map(\.rawValue), "Given back, or charged again.")) {
+      $0.kind.rawValue
+    },
+    JSONMember("at", .time("When.")) { $0.at },
+    JSONMember("milliunits", .integer("How much; null if that is not known.")) { $0.milliunits },
+    JSONMember("type", .text("Apple's revocationType, or refundType of an item.")) { $0.type },
+    JSONMember(
+      "percentage",
+      .integer("The share of the price that was given back by then, in thousandths of a percent.")
+    ) { $0.percentage },
+  ])
+
+  public var json: JSONValue { Self.object.json(self) }
 
   fileprivate init?(_ json: JSONElement) {
     guard let kind = json["kind"]?.string.flatMap(Kind.init), let at = json["at"]?.integer else {
