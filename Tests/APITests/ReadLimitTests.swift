@@ -1,9 +1,13 @@
+import AppStore
+import Ledger
 import Platform
+import Store
 import StrictJSON
 import Support
 import Testing
 
 @testable import API
+@testable import HTTPServer
 
 /// Reads that use more processor time than one may.
 @Suite struct ReadLimitTests {
@@ -36,5 +40,33 @@ import Testing
   @Test func `the log names the path of a read that was cut, without its id`() throws {
     let match = try #require(MatchedRoute("/v1/entitlements/\(Self.id)/history", "GET"))
     #expect(match.route.title == "GET /v1/entitlements/{otid}/history")
+  }
+
+  @Test func `a customer with more than a hundred grants is answered by a long read`() throws {
+    let ledger = try TestLedger()
+    let reader = try ledger.reader()
+    let match = try #require(MatchedRoute("/v1/customers/user-1", "GET"))
+    let head = RequestHead(method: "GET", path: "/v1/customers/user-1", query: "by=account")
+    let request = HTTPRequest(head: head)
+    let asked = try CustomerRoutes.Asked(AdmittedRequest(match: match, token: .all), request)
+    func answers(isShort: Bool) throws -> Bool {
+      try CustomerRoutes.response(
+        asked, request, try Configuration(), .all, reader, isShort: isShort) != nil
+    }
+    func grant(_ count: Int) {
+      let done = BoundedQueue<Outcome>(capacity: count)
+      let new = NewStatement(
+        .grant(entitlement: "pro", until: nil, reason: nil), of: CustomerName(.account, "user-1"),
+        environment: .production, bundleId: TestLedger.bundleId, token: "backend",
+        receivedAt: Sample.start)
+      ledger.ledger.submit(
+        (0..<count).map { _ in (Receiver.Received(new), { _ = done.enqueue($0) }) })
+      for _ in 0..<count { _ = done.dequeue() }
+    }
+    grant(100)
+    #expect(try answers(isShort: true))
+    grant(1)
+    #expect(try !answers(isShort: true))
+    #expect(try answers(isShort: false))
   }
 }

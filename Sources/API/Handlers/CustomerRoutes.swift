@@ -84,7 +84,8 @@ enum CustomerRoutes {
     }
   }
 
-  /// Rows of one customer that a short read may have; a row costs about 20 µs.
+  /// Rows of one customer that a short read may have, and statements about him: a row costs about
+  /// 20 µs, and a grant 13.
   private static let maximumShortRows = 100
 
   /// - Parameter isShort: whether the answer is nil if it takes long.
@@ -97,23 +98,25 @@ enum CustomerRoutes {
     }
     let question = LedgerReader.Question(
       asOf: asked.asOf, knownAt: asked.knownAt, now: Clock.now(), token: token)
-    func customer(_ id: String) throws(LedgerError) -> CustomerDocument {
+    func about(_ id: String) -> LedgerReader.CustomerQuestion {
       var about = LedgerReader.CustomerQuestion(
         id, asked.kind, asked.environment, bundleId: asked.bundleId,
         configuration.entitlements, apps: apps)
       about.usesPresentMapping = asked.usesPresentMapping
       if isShort { about.maximumRows = maximumShortRows }
-      return try reader.customer(about, question)
+      return about
     }
     guard asked.isQuery else {
-      let customer = try customer(asked.ids[0])
+      let about = about(asked.ids[0])
+      if isShort, try reader.hasStatements(about: about, moreThan: maximumShortRows) { return nil }
+      let customer = try reader.customer(about, question)
       return isShort && customer.hasMore ? nil : EntityTag.response(customer.json, to: request)
     }
     var customers = EncodedItems(limit: maximumIds)
     var rows = 0
     var next = asked.after
     while next < asked.ids.count, rows < maximumRows {
-      let customer = try customer(asked.ids[next])
+      let customer = try reader.customer(about(asked.ids[next]), question)
       customers.append(customer.json)
       rows += customer.rows.count
       next += 1

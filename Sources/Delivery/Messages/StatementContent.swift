@@ -43,13 +43,9 @@ extension MessageMaker {
   func statement(_ event: StoredEvent) throws(Failure) -> StatementContent? {
     guard let said = OwnerStatement(body: event.body) else { return nil }
     return try read { () throws(LedgerError) in
-      var granted: OwnerStatement?
-      if case .revocation(let id) = said.content {
-        granted = try reader.journal.statements(about: said.mac, type: "GRANT", after: 0)
-          .first { $0.statement.id == id }?.statement
-      }
-      return StatementContent(
-        said, of: try reader.journal.customer(of: said.mac), ending: granted)
+      StatementContent(
+        said, of: try reader.journal.customer(of: said.mac),
+        ending: try reader.journal.grant(endedBy: said)?.statement)
     }
   }
 }

@@ -211,6 +211,18 @@ extension LedgerReader {
     }
   }
 
+  /// Whether more than so many statements were made about a customer.
+  ///
+  /// - Throws: what SQLite reports.
+  public func hasStatements(
+    about asked: CustomerQuestion, moreThan limit: Int
+  ) throws(LedgerError) -> Bool {
+    guard mayHaveStatements, let customer = asked.customer,
+      let mac = try journal.mac(of: customer)
+    else { return false }
+    return try journal.hasStatements(about: mac, moreThan: limit)
+  }
+
   /// The streams that an account has claimed, and whether there are more.
   private func claimed(
     _ asked: CustomerQuestion, _ question: Question, _ spans: WantedSpans

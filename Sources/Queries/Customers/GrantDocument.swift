@@ -88,11 +88,10 @@ extension LedgerReader {
   ) throws(LedgerError) -> GrantDocument? {
     guard let mac = try journal.mac(of: customer),
       let said = try journal.statement(at: seq, about: mac),
-      let granted = try journal.grant(of: said),
-      var grant = GrantDocument(granted)
+      var grant = GrantDocument(try journal.grant(endedBy: said.statement) ?? said)
     else { return nil }
-    let later = try journal.statements(about: mac, type: "GRANT_REVOKE", after: granted.seq)
-    for end in granted.seq == seq ? later : [said] { grant.end(by: end) }
+    let later = try journal.statements(about: mac, type: "GRANT_REVOKE", after: grant.seq)
+    for end in grant.seq == seq ? later : [said] { grant.end(by: end) }
     return grant
   }
 

@@ -81,14 +81,24 @@ extension JournalReader {
     }.first
   }
 
-  /// The grant that a statement made or ended.
+  /// The grant that a statement ended; nil if it ended none.
   ///
   /// - Throws: what SQLite reports.
-  public func grant(of said: StoredStatement) throws(LedgerError) -> StoredStatement? {
-    guard let uuid = said.statement.revokedGrant else { return said }
+  public func grant(endedBy said: OwnerStatement) throws(LedgerError) -> StoredStatement? {
+    guard let uuid = said.revokedGrant else { return nil }
     return try StoredStatement.read("e.notification_uuid = ?", connection, codec) {
       $0.bind(1, uuid.bytes)
     }.first
+  }
+
+  /// Whether more than so many statements were made about a customer. Reads an entry of an index
+  /// for each.
+  ///
+  /// - Throws: what SQLite reports.
+  public func hasStatements(about mac: [UInt8], moreThan limit: Int) throws(LedgerError) -> Bool {
+    guard try hasAccounts() else { return false }
+    return try connection.statement("SELECT 1 FROM statement WHERE mac = ? LIMIT 1 OFFSET ?")
+      .bind(1, mac).bind(2, Int64(limit)).first { _ in true } ?? false
   }
 
   /// The statements about a customer that are of one kind, behind a seq, in order of seq.
