@@ -14,8 +14,13 @@ struct Books {
     let isUpgraded: Bool
     let revoked: Int64?
     let share: Int64
+    /// Of a team, all at one price: how many were given back.
+    let refundedSeats: Int64
+    /// Whether seats were added to those of the period.
+    let isAddition: Bool
     let token: String?
     let predecessor: String?
+    private let seatPrice: Int64
     fileprivate let signed: Int64
 
     fileprivate init?(_ transaction: JSONValue) {
@@ -32,7 +37,11 @@ struct Books {
       reason = transaction.text("transactionReason") ?? ""
       currency = transaction.text("currency") ?? ""
       expires = transaction.number("expiresDate")
-      price = transaction.number("price") ?? 0
+      let seats = transaction["multiSeatInfo"]
+      price = Books.sum(seats?["priceTiers"]) ?? transaction.number("price") ?? 0
+      refundedSeats = seats?.number("revokedSeatQuantity") ?? 0
+      isAddition = transaction.text("additionalTransactionReason") == "SEAT_ADDITION"
+      seatPrice = transaction.number("price") ?? 0
       isTrial = transaction.text("offerDiscountType") == "FREE_TRIAL"
       isUpgraded = transaction["isUpgraded"] == .boolean(true)
       revoked = transaction.number("revocationDate")
@@ -43,8 +52,11 @@ struct Books {
 
     var isCharged: Bool { ownership == "PURCHASED" && price > 0 }
     var refund: Int64 {
-      revoked == nil || ownership != "PURCHASED" ? 0 : (price * share + 50_000) / 100_000
+      guard ownership == "PURCHASED" else { return 0 }
+      return revoked == nil ? refundedSeats * seatPrice : (price * share + 50_000) / 100_000
     }
+    /// When something was given back, as far as this says; nil if nothing was.
+    fileprivate var refundedAt: Int64? { revoked ?? (refundedSeats > 0 ? signed : nil) }
   }
 
   /// Money that was given back of a purchase, or charged again.
@@ -88,12 +100,13 @@ struct Books {
   private static func movements(_ told: [(purchase: Purchase, isReversal: Bool)]) -> [Movement] {
     var (movements, given, reversed): ([Movement], Int64, Int64?) = ([], 0, nil)
     for (purchase, isReversal) in told.sorted(by: { $0.purchase.signed < $1.purchase.signed }) {
-      if let date = purchase.revoked, purchase.refund != given, purchase.ownership == "PURCHASED" {
+      if let date = purchase.refundedAt, purchase.refund != given, purchase.ownership == "PURCHASED"
+      {
         movements.append(
           Movement(
             purchase: purchase, isRefund: true, at: date, amount: purchase.refund - given))
         (given, reversed) = (purchase.refund, nil)
-      } else if purchase.revoked == nil, given != 0 || reversed != nil {
+      } else if purchase.refundedAt == nil, given != 0 || reversed != nil {
         // Told by itself, or else by the newest purchase without the refund.
         if given == 0, isReversal || reversed == nil { continue }
         if given == 0 { movements.removeLast() }
@@ -104,6 +117,12 @@ struct Books {
       }
     }
     return movements
+  }
+
+  /// What all seats cost; nil where there are none.
+  private static func sum(_ tiers: JSONValue?) -> Int64? {
+    guard case .array(let tiers) = tiers else { return nil }
+    return tiers.reduce(0) { $0 + ($1.number("price") ?? 0) * ($1.number("quantity") ?? 0) }
   }
 
   static func month(_ time: Int64) -> String { String(text(time).prefix(7)) }
@@ -117,7 +136,7 @@ struct Books {
     guard let expires = purchase.expires else { return nil }
     return streams[purchase.stream]?.first { later in
       later.bought > purchase.bought && later.revoked ?? .max > later.bought
-        && !wasReplacedAhead(later)
+        && !later.isAddition && !wasReplacedAhead(later)
         && (later.reason == "PURCHASE"
           ? later.bought < min(expires, purchase.revoked ?? .max)
           : later.bought < expires - Self.day)
@@ -128,7 +147,7 @@ struct Books {
   private func wasReplacedAhead(_ purchase: Purchase) -> Bool {
     purchase.reason == "RENEWAL"
       && streams[purchase.stream]?.contains { other in
-        other.reason == "PURCHASE" && other.bought <= purchase.bought
+        other.reason == "PURCHASE" && !other.isAddition && other.bought <= purchase.bought
           && other.bought >= purchase.bought - Self.day
           && other.expires ?? .max > purchase.bought + Self.day
           && other.revoked ?? .max > purchase.bought
@@ -150,7 +169,10 @@ struct Books {
     let end: Int64
     let renewal: JSONValue?
 
-    var renewalPrice: Int64? { renewal?.number("renewalPrice") }
+    var renewalPrice: Int64? {
+      Books.sum(renewal?["multiSeatInfo"]?["renewalPriceTiers"])
+        ?? renewal?.number("renewalPrice")
+    }
     var nextPrice: Int64 { renewalPrice ?? purchase.price }
     var changesProduct: Bool {
       renewal?.text("autoRenewProductId").map { $0 != purchase.product } ?? false

@@ -82,12 +82,19 @@ import Testing
     let now = Int64(Date().timeIntervalSince1970 * 1000) - 60_000
     let seed = TestSeed.drawn
     var random = SplitMix64(seed: seed)
-    let fleet = Fleet(
+    var fleet = Fleet(
       app: SimulatedApp(), customers: TestCount.books.number, days: 800, end: now, seed: seed)
+    // Teams, families and purchases of the Advanced Commerce API too, and a sandbox.
+    fleet.lifecycles = (0...fleet.customers / 200).flatMap { _ in Lifecycle.all }
+    var sandbox = fleet
+    sandbox.app.environment = "Sandbox"
+    sandbox.first = 300_000
+    sandbox.customers /= 10
+    sandbox.lifecycles = []
     // Some are lost; others come days late, or twice.
     var arrived: [(JSONValue, Int64)] = []
     var lost: [(JSONValue, Int64)] = []
-    for notification in fleet.notifications() {
+    for notification in fleet.notifications() + sandbox.notifications() {
       if random.once(in: 40) {
         lost.append((notification.payload, now))
         continue
