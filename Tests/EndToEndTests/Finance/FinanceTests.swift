@@ -483,4 +483,76 @@ import Testing
     #expect(try answer(8, installation) == ["billing_retry EUR 1 5000 1 0"])
     #expect(try answer(7, installation).contains("switched off 1"))
   }
+
+  /// Twelve payments of 10.00. The eleventh runs until tomorrow, and the twelfth is due; of another
+  /// customer the twelfth runs, and he does not commit himself again.
+  @Test func `the last payment of a commitment is not due again`() throws {
+    let installation = try Installation()
+    let due = Clock.now() + Self.day
+    try ingest(
+      [(1, 11), (2, 12)].map { (customer: Int, number: Int64) in
+        let commitment: [(String, JSONValue)] = [
+          ("billingPeriodNumber", .integer(number)), ("totalBillingPeriods", .integer(12)),
+          ("commitmentExpiresDate", .integer(due + (12 - number) * 30 * Self.day)),
+        ]
+        let (payload, signed) = purchase(
+          1, of: customer, "pro", price: 10_000, bought: due - 30 * Self.day, days: 30, "DID_RENEW",
+          [("commitmentInfo", .object(commitment)), ("billingPlanType", .string("MONTHLY"))])
+        let next = JSONValue.object([("commitmentAutoRenewStatus", .integer(0))])
+        return (
+          payload.setting("data.renewalInfo.commitmentInfo", next)
+            .setting("data.renewalInfo.renewalDate", nil)
+            .setting("data.renewalInfo.productId", .string("pro"))
+            .setting("data.renewalInfo.autoRenewProductId", .string("pro")), signed
+        )
+      }, installation)
+    let day = Date(timeIntervalSince1970: Double(due) / 1000).ISO8601Format().prefix(10)
+    #expect(try answer(5, installation) == ["\(day) EUR 1 10000 1 0"])
+  }
+
+  /// A free week from 10 January, and a month from the 17th, which cost something.
+  @Test func `what version 1 alone told counts without a price`() throws {
+    let installation = try Installation()
+    let secret = installation.folder.appending(path: "v1.secret")
+    try Data((ScenarioRun.secretV1 + "\n").utf8).write(to: secret)
+    chmod(secret.path, 0o600)
+    try installation.configure(
+      apps: [Installation.app().setting("v1SharedSecretFile", .string(secret.path))])
+    let trial = try Self.time("2026-01-10")
+    let paid = trial + 7 * Self.day
+    func purchase(_ id: String, _ bought: Int64, days: Int64, isTrial: Bool) -> JSONValue {
+      .object([
+        ("transaction_id", .string(id)), ("original_transaction_id", .string("7300")),
+        ("product_id", .string("pro")), ("quantity", .string("1")),
+        ("purchase_date_ms", .string("\(bought)")),
+        ("original_purchase_date_ms", .string("\(trial)")),
+        ("expires_date_ms", .string("\(bought + days * Self.day)")),
+        ("is_trial_period", .string(isTrial ? "true" : "false")),
+        ("web_order_line_item_id", .string("5\(id)")),
+        ("in_app_ownership_type", .string("PURCHASED")),
+        ("subscription_group_identifier", .string("20500001")),
+      ])
+    }
+    let told = [
+      purchase("7301", paid, days: 31, isTrial: false),
+      purchase("7300", trial, days: 7, isTrial: true),
+    ]
+    let body = JSONValue.object([
+      ("notification_type", .string("DID_RENEW")), ("password", .string(ScenarioRun.secretV1)),
+      ("environment", .string("PROD")), ("bid", .string("com.example.app")),
+      ("original_transaction_id", .string("7300")),
+      (
+        "unified_receipt",
+        .object([
+          ("environment", .string("Production")), ("latest_receipt_info", .array(told)),
+        ])
+      ),
+    ])
+    let line = Array("{\"received_at_ms\":\(paid),\"body\":".utf8) + body.bytes + [0x7D]
+    let finished = try installation.run("ingest", try installation.file("v1", [line]))
+    #expect(finished.code == 0, "\(finished)")
+    #expect(try answer(1, installation) == ["2026-01  1 0 1"])
+    #expect(try answer(3, installation) == ["2026-01  0 1"])
+    #expect(try answer(4, installation) == ["2026-01 1 1 0 0 0"])
+  }
 }
