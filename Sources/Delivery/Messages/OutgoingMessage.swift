@@ -123,7 +123,8 @@ struct MessageMaker {
     }
     if event.source.isOwners { content.statement = try statement(try stored(event.seq)) }
     if sink.include.contains(.payload) {
-      content.payload = reader.payload(of: try stored(event.seq))
+      let stored = try stored(event.seq)
+      content.payload = try read { () throws(LedgerError) in try reader.payload(of: stored) }
     }
     return Message(
       id: event.notificationUUID.description, journalId: journalId, type: MessageType.of(event),

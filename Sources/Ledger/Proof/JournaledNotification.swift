@@ -23,7 +23,7 @@ public enum JournaledNotification {
     _ journaled: JournaledPayload, _ dates: ReceiptDates
   ) throws(Unreadable) -> FoldEvent {
     switch journaled.content {
-    case .unreadable: throw Unreadable()
+    case .statement, .unreadable: throw Unreadable()
     case .json(let body, let id): return try v1(body, of: id, journaled, dates)
     case .receipt(let receipt, let id):
       guard let decoded = try? DecodedNotification(receipt, of: id) else { throw Unreadable() }

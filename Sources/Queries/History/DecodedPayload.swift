@@ -1,4 +1,5 @@
 import AppStore
+public import Platform
 import SignedData
 public import Store
 public import StrictJSON
@@ -21,7 +22,14 @@ enum DecodedPayload {
     if case .receipt(let receipt, let id) = journaled.content {
       return ReceiptDocument.json(receipt.content, only: id)
     }
+    if case .statement(let statement) = journaled.content { return json(statement) }
     return journaled.exactPayload.map(v2) ?? .null
+  }
+
+  /// What the owner said: its members but for the customer's mac, which says nothing to a reader.
+  private static func json(_ statement: OwnerStatement) -> JSONValue {
+    guard let root = try? JSONDocument(parsing: statement.body).root else { return .null }
+    return .object(root.members.compactMap { $0 == "mac" ? nil : ($0, $1.value) })
   }
 
   /// The payload of a quarantined body; null if it cannot be parsed.
@@ -76,8 +84,13 @@ enum DecodedPayload {
 
 extension LedgerReader {
   /// An event's notification, decoded: Apple's members and values, each nested JWS replaced by its
-  /// payload. Null for what cannot be read.
-  public func payload(of event: StoredEvent) -> JSONValue {
-    DecodedPayload.json(JournaledPayload(event))
+  /// payload. What the owner said as it was said; a mapping beside the one that it replaced
+  /// (`before`). Null for what cannot be read.
+  ///
+  /// - Throws: what SQLite reports.
+  public func payload(of event: StoredEvent) throws(LedgerError) -> JSONValue {
+    let payload = DecodedPayload.json(JournaledPayload(event))
+    guard event.source == .catalog, case .object(let members) = payload else { return payload }
+    return .object(members + [("before", try mapping(before: event) ?? .null)])
   }
 }

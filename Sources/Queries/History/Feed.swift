@@ -240,7 +240,7 @@ extension LedgerReader {
       item.row = .some(nil)
       if let key { item.row = try rows(around: event.seq, of: key, at: event.receivedAt).after }
     }
-    if include.contains(.payload) { item.payload = payload(of: event) }
+    if include.contains(.payload) { item.payload = try payload(of: event) }
     if include.contains(.body) { item.body = event.bodyText }
     return Feed.item.json(item)
   }

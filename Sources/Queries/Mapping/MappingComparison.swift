@@ -34,15 +34,19 @@ public struct MappingComparison: Sendable {
   public var gaining: Int { gained.values.reduce(0, +) }
 
   /// Fewer customers than these may always lose an entitlement.
-  private static let minimumLoss = 20
+  public static let minimumLoss = 20
 
   /// An entitlement that more customers would lose than is allowed; `group.productId` is nil.
   public typealias Loss = (group: Group, lost: Int, having: Int, limit: Int64)
 
   /// The entitlements that more customers would lose than is allowed.
   ///
-  /// - Parameter limits: per cent of those who have it, by environment; one without has no limit.
-  public func losses(over limits: [Environment: Int64]) -> [Loss] {
+  /// - Parameters:
+  ///   - limits: per cent of those who have it, by environment; one without has no limit.
+  ///   - minimum: how many must lose it.
+  public func losses(
+    over limits: [Environment: Int64], from minimum: Int = minimumLoss
+  ) -> [Loss] {
     var losses: [Group: Int] = [:]
     for (group, count) in lost {
       losses[Group(app: group.app, name: group.name, productId: nil), default: 0] += count
@@ -50,9 +54,19 @@ public struct MappingComparison: Sendable {
     return losses.compactMap { group, count in
       guard let limit = limits[group.app.environment] else { return nil }
       let having = having[group] ?? 0
-      let isOver = count >= Self.minimumLoss && Int64(count) * 100 > Int64(having) * limit
+      let isOver = count >= minimum && Int64(count) * 100 > Int64(having) * limit
       return isOver ? (group, count, having, limit) : nil
     }.sorted { ($0.group.app, $0.group.name) < ($1.group.app, $1.group.name) }
+  }
+
+  /// How many customers lose and gain some names of an app.
+  func counts(of app: StreamKey, _ names: Set<String>) -> (lost: Int, gained: Int) {
+    func sum(_ groups: [Group: Int]) -> Int {
+      groups.reduce(0) {
+        $0 + ($1.key.app == app && names.contains($1.key.name) ? $1.value : 0)
+      }
+    }
+    return (sum(lost), sum(gained))
   }
 
   fileprivate mutating func count(

@@ -48,6 +48,18 @@ extension LedgerReader {
     try mappings(of: app).first?.seq == seq
   }
 
+  /// The mapping of the same app that another one replaced; nil of the first.
+  ///
+  /// - Throws: what SQLite reports.
+  func mapping(before event: StoredEvent) throws(LedgerError) -> JSONValue? {
+    let app = StreamKey(
+      environment: event.environment, bundleId: event.bundleId, originalTransactionId: "")
+    guard let said = try mappings(of: app).last(where: { $0.seq < event.seq }),
+      case .catalog(let mapping) = said.statement.content
+    else { return nil }
+    return OwnerStatement.json(mapping)
+  }
+
   private func mappings(of key: StreamKey) throws(LedgerError) -> [StoredStatement] {
     try mappings().filter {
       $0.statement.environment == key.environment

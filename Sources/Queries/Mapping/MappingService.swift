@@ -25,6 +25,8 @@ public final class MappingService: Sendable {
   private let ledger: Ledger
   private let configuration: @Sendable () -> Configuration
   private let state = Mutex(Status())
+  /// Whether the configuration was read again, so that it is compared with what is in force now.
+  private let isReloaded = Atomic<Bool>(false)
   private let thread = ServiceThread("mapping", .background)
 
   /// Milliseconds between two looks at what is in force, and at what could not be journaled.
@@ -45,13 +47,16 @@ public final class MappingService: Sendable {
     if ledger.copy == nil {
       let reader = try LedgerReader(ledger, durations: [:])
       let known = try reader.mappingsInForce()
-      journal(try reader.changedMappings(configuration).filter { known[$0.key] == nil })
+      journal(try reader.changedMappings(configuration).filter { known[$0.key] == nil }, nil, [:])
     }
     try thread.start { [self] in run() }
   }
 
-  /// Looks at the configuration of now.
-  public func reload() { thread.wake() }
+  /// Compares the configuration of now with what is in force, whoever said that.
+  public func reload() {
+    isReloaded.store(true, ordering: .releasing)
+    thread.wake()
+  }
 
   public func stop() { thread.stop() }
 
@@ -99,6 +104,7 @@ public final class MappingService: Sendable {
     let configuration = configuration()
     guard ledger.copy?.isReady ?? true else { return }
     let proposal: Proposal
+    if isReloaded.exchange(false, ordering: .acquiring) { last = nil }
     if let last, last.isOf(configuration) {
       proposal = last
     } else {
@@ -111,11 +117,13 @@ public final class MappingService: Sendable {
       .filter { inForce[$0.key]?.seq == proposal.basis[$0.key] }
     guard !changed.isEmpty else { return state.withLock { $0.refused = [] } }
     guard ledger.duties.holds(.catalog), !proposal.isRefused else { return }
-    let refused = try refusal(
-      changed.filter { inForce[$0.key] != nil }, configuration, proposal.reader)
+    let comparison = try proposal.reader.compare(
+      changed.filter { inForce[$0.key] != nil }, configured: configuration.entitlements,
+      at: Clock.now())
+    let refused = comparison?.losses(over: configuration.entitlementLossLimits) ?? []
     guard !thread.isStopping else { return }
     state.withLock { $0.refused = refused }
-    refused.forEach(log)
+    for loss in refused { log(loss, isRefused: true) }
     for loss in refused {
       guard case .catalog(let before)? = inForce[loss.group.app]?.statement.content else {
         continue
@@ -123,7 +131,8 @@ public final class MappingService: Sendable {
       changed[loss.group.app]?[loss.group.name] = before[loss.group.name]
       if changed[loss.group.app] == before { changed[loss.group.app] = nil }
     }
-    let journaled = journal(changed)
+    let known = inForce.mapValues(\.statement.content)
+    let journaled = journal(changed, comparison, known)
     for app in refused.map(\.group.app) {
       proposal.basis[app] = journaled[app] ?? proposal.basis[app]
     }
@@ -153,39 +162,37 @@ public final class MappingService: Sendable {
     }
   }
 
-  /// The entitlements that more would lose than is allowed.
-  private func refusal(
-    _ changed: [StreamKey: EntitlementCatalog.Mapping], _ configuration: Configuration,
-    _ reader: LedgerReader
-  ) throws(LedgerError) -> [MappingComparison.Loss] {
-    let limits = configuration.entitlementLossLimits
-    return try reader.compare(
-      changed.filter { limits[$0.key.environment] != nil },
-      configured: configuration.entitlements, at: Clock.now())?.losses(over: limits) ?? []
-  }
-
-  private func log(_ loss: MappingComparison.Loss) {
+  /// Logs that customers would lose a name, or lost it: fewer than may always lose one, though more
+  /// than the per cent.
+  private func log(_ loss: MappingComparison.Loss, isRefused: Bool) {
     Log.write(
-      .error, "mapping_refused",
+      isRefused ? .error : .warning, isRefused ? "mapping_refused" : "mapping_takes_access",
       [
         ("name", .string(loss.group.name)), ("bundle_id", .string(loss.group.app.bundleId)),
         ("environment", .string(loss.group.app.environment.rawValue)),
-        ("would_lose", .integer(Int64(loss.lost))), ("having", .integer(Int64(loss.having))),
-        ("limit_percent", .integer(loss.limit)),
+        (isRefused ? "would_lose" : "lost", .integer(Int64(loss.lost))),
+        ("having", .integer(Int64(loss.having))), ("limit_percent", .integer(loss.limit)),
         (
           "next",
           .string(
-            "for this name the mapping before stays in force; see who with: subledger "
-              + "entitlements --diff FILE; correct the configuration, or: subledger entitlements "
-              + "--accept FILE")
+            isRefused
+              ? "for this name the mapping before stays in force; see who with: subledger "
+                + "entitlements --diff FILE; correct the configuration, or: subledger "
+                + "entitlements --accept FILE"
+              : "it is in force, as fewer than \(MappingComparison.minimumLoss) customers lost it; "
+                + "if it is not meant, correct the configuration and reload it")
         ),
       ])
   }
 
+  /// - Parameters:
+  ///   - comparison: what customers lose and gain by them; nil of the first mapping of an app.
+  ///   - known: what was in force before.
   /// - Returns: the events of those that are journaled.
   @discardableResult
   private func journal(
-    _ mappings: [StreamKey: EntitlementCatalog.Mapping]
+    _ mappings: [StreamKey: EntitlementCatalog.Mapping], _ comparison: MappingComparison?,
+    _ known: [StreamKey: OwnerStatement.Content]
   ) -> [StreamKey: Int64] {
     let done = WakeupEvent()
     let outcomes = Mutex<[StreamKey: Outcome]>([:])
@@ -194,14 +201,6 @@ public final class MappingService: Sendable {
         .catalog(mapping), of: nil, environment: app.environment, bundleId: app.bundleId,
         token: token, receivedAt: Clock.now())
       ledger.submit(Receiver.Received(statement)) { outcome in
-        if let seq = outcome.seq {
-          Log.write(
-            .info, "mapping_in_force",
-            [
-              ("seq", .integer(seq)), ("bundle_id", .string(app.bundleId)),
-              ("environment", .string(app.environment.rawValue)),
-            ])
-        }
         outcomes.withLock { $0[app] = outcome }
         done.signal()
       }
@@ -209,7 +208,36 @@ public final class MappingService: Sendable {
     while outcomes.withLock({ $0.count }) < mappings.count { done.wait() }
     let seqs = outcomes.withLock { $0.compactMapValues(\.seq) }
     if !seqs.isEmpty { state.withLock { $0.journaled += 1 } }
+    for (app, seq) in seqs.sorted(by: { $0.key < $1.key }) {
+      var before: EntitlementCatalog.Mapping = [:]
+      if case .catalog(let mapping)? = known[app] { before = mapping }
+      announce(
+        mappings[app] ?? [:], before, of: app, seq, known[app] == nil ? nil : comparison)
+    }
     return seqs
+  }
+
+  /// Logs a mapping that is in force from now on, and what it changed for customers.
+  private func announce(
+    _ mapping: EntitlementCatalog.Mapping, _ before: EntitlementCatalog.Mapping, of app: StreamKey,
+    _ seq: Int64, _ comparison: MappingComparison?
+  ) {
+    let names = Set(mapping.keys).union(before.keys).filter { mapping[$0] != before[$0] }
+    let counts = comparison?.counts(of: app, names)
+    Log.write(
+      .info, "mapping_in_force",
+      [
+        ("seq", .integer(seq)), ("bundle_id", .string(app.bundleId)),
+        ("environment", .string(app.environment.rawValue)), ("said_by", .string(token)),
+        ("names", .array(names.sorted().map(JSONValue.string))),
+        ("lost", .optional(counts.map { Int64($0.lost) })),
+        ("gained", .optional(counts.map { Int64($0.gained) })),
+      ])
+    let limits = configuration().entitlementLossLimits
+    for loss in comparison?.losses(over: limits, from: 1) ?? []
+    where loss.group.app == app && names.contains(loss.group.name) {
+      log(loss, isRefused: false)
+    }
   }
 
   /// Who says it: with a shared journal, which daemon.

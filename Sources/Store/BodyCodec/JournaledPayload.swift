@@ -18,6 +18,8 @@ public struct JournaledPayload: Sendable {
     case json([UInt8], of: String?)
     /// A receipt, and which of its original transaction ids the event is about.
     case receipt(ReceiptBody, of: String)
+    /// What the owner said, which the fold does not read.
+    case statement(OwnerStatement)
     /// The body cannot be recovered, or is not a compact JWS.
     case unreadable
   }
@@ -82,6 +84,8 @@ extension JournaledPayload.Content {
     } else if source.form == .receipt {
       let receipt = ReceiptBody(stored: body)
       self = receipt.map { .receipt($0, of: originalTransactionId ?? "") } ?? .unreadable
+    } else if source.form == .statement {
+      self = OwnerStatement(body: body).map { .statement($0) } ?? .unreadable
     } else if let jws = try? CompactJWS(parsing: body[...]) {
       self = .jws(payload: jws.payload, nested: [])
     } else {

@@ -98,6 +98,10 @@ import Testing
     let history = try served.ask("GET", "/v1/entitlements/7001/history")
     let kinds = history.json?.events.map { $0["source"]?.string }
     #expect(kinds == ["v2", "account", "account"])
+    let raw = try served.ask("GET", "/v1/entitlements/7001/history?raw=true")
+    let claim = try #require(raw.json?["items"]?.elements[1]["payload"])
+    #expect(claim["type"]?.string == "ACCOUNT_CLAIM" && claim["token"]?.string == "writer")
+    #expect(claim["mac"] == nil)
     #expect(try served.installation.verify().code == 0)
   }
 

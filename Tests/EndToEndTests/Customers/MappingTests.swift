@@ -70,6 +70,14 @@ import Testing
       client.get("/v1/entitlements/7001/history")?.json?["items"]?.elements)
     let change = try #require(history.first { $0["object"]?.string == "mapping" })
     #expect(change["lost"]?.elements.map(\.string) == ["pro"] && change["seq"]?.integer == 4)
+    let all = client.get("/v1/events?source=catalog&include=payload")?.json?["items"]?.elements
+    let said = try #require(all?.last?["payload"])
+    #expect(said["type"]?.string == "CATALOG" && said["token"]?.string == "configuration")
+    #expect(said["before"]?["pro"]?["products"]?.elements.map(\.string) == ["pro.*"])
+    #expect(
+      said["entitlements"]?["pro"]?["products"]?.elements.map(\.string)
+        == ["pro.yearly", "pro.monthli"])
+    #expect(all?.first?["payload"]?["before"]?.kind == .null)
     let explained = try installation.run("explain", "7001")
     #expect(explained.output.contains("pro.monthly gives no entitlement"), "\(explained)")
     #expect(explained.output.contains("by #4  CATALOG"), "\(explained)")
@@ -223,6 +231,40 @@ import Testing
     try reload(
       installation, daemon, with: [mapping("pro.yearly"), ("entitlementLossLimit", .null)])
     try daemon.command.wait(60, "the mapping") { pro(daemon)?["active"]?.boolean == false }
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `each change says what it gives and takes, also where few lose`() throws {
+    let (installation, daemon) = try served(5, with: [mapping("pro.*")])
+    try reload(installation, daemon, with: [mapping("pro.yearly")])
+    try daemon.logged("mapping_takes_access", "\"lost\":5", "\"having\":5", "\"name\":\"pro\"")
+    try daemon.logged(
+      "mapping_in_force", "\"said_by\":\"configuration\"", "\"names\":[\"pro\"]", "\"lost\":5",
+      "\"gained\":0")
+    #expect(pro(daemon)?["active"]?.boolean == false)
+    #expect(try daemon.stop().code == 0)
+    // A start says it too.
+    try installation.configure(with: [mapping("pro.*")])
+    let again = try installation.start()
+    try again.logged("mapping_in_force", "\"lost\":0", "\"gained\":5")
+    #expect(try again.stop().code == 0)
+  }
+
+  @Test func `a reload compares with what is in force, and not with what was read before`() throws {
+    let (installation, daemon) = try served(5, with: [mapping("pro.*")])
+    let other = installation.folder.appending(path: "other.json")
+    let configured = try Data(contentsOf: installation.config)
+    try installation.configure(with: [mapping("pro.yearly")])
+    try FileManager.default.moveItem(at: installation.config, to: other)
+    try configured.write(to: installation.config)
+    let accepted = try installation.run("entitlements", "--accept", other.path)
+    #expect(accepted.code == 0 && accepted.output.contains("5 entitlements lost"), "\(accepted)")
+    #expect(accepted.errors.contains("is not the configuration of the daemon"), "\(accepted)")
+    #expect(pro(daemon)?["active"]?.boolean == false)
+    try reload(installation, daemon, with: [mapping("pro.*")])
+    try daemon.command.wait(60, "the mapping") { pro(daemon)?["active"]?.boolean == true }
+    let same = try installation.run("entitlements", "--accept", installation.config.path)
+    #expect(same.output.contains("in force already") && same.errors.isEmpty, "\(same)")
     #expect(try daemon.stop().code == 0)
   }
 

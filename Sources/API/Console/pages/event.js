@@ -1,7 +1,7 @@
 // One event as a line that opens: in the list of all events, in one subscription's, in quarantine.
 
 import { code, copyButton, dot, exact, facts, h, money, span, table, tag, time } from "./draw.js";
-import { arrivals, kind, sourceName } from "./names.js";
+import { arrivals, isOwners, kind, sourceName } from "./names.js";
 
 /// Types whose transaction was charged, and those whose was paid back.
 const charges = new Set(["SUBSCRIBED", "DID_RENEW", "ONE_TIME_CHARGE", "OFFER_REDEEMED",
@@ -76,7 +76,8 @@ export function opened(event, curl) {
   const wasLater = (ms) => (signed === null ? "" : `, ${span(ms - signed)} later`);
   return h("div", { class: "open" }, event.changes ? changes(event.changes) : null,
     facts([
-      ["Signed by Apple", time(signed, exact)],
+      isOwners(event) ? ["Said by", [event.payload?.token ?? "you", ", ", time(signed, exact)]]
+        : ["Signed by Apple", time(signed, exact)],
       ["Received", [time(event.received_at, exact), wasLater(event.received_at)]],
       event.late ? ["Late", `An event that Apple signed ${span(event.late_by)} later was received ` +
         "before it."] : null,
@@ -89,7 +90,20 @@ export function opened(event, curl) {
       event.object === "quarantined" ? ["To admit it", code(`subledger quarantine admit ${event.id}`)]
         : ["Journal", `seq ${event.seq}`],
       ["Notification UUID", event.notification_uuid ?? "–"],
-    ]), payload(event, curl));
+    ]), event.source === "catalog" && event.payload ? mapping(event.payload) : null,
+    payload(event, curl));
+}
+
+/// What a mapping of products says that the one before it did not, and the other way round.
+function mapping({ entitlements, before }) {
+  const lines = (said) => Object.entries(said ?? {}).flatMap(([name, it]) => [
+    ...it.products.map((product) => `${name}: ${product}`),
+    ...(it.access_leeway_ms ? [`${name}: leeway of ${span(it.access_leeway_ms)}`] : [])]);
+  const [now, then] = [lines(entitlements), lines(before)];
+  const changed = [...now.filter((it) => !then.includes(it)).map((it) => `+ ${it}`),
+    ...then.filter((it) => !now.includes(it)).map((it) => `− ${it}`)];
+  return h("div", {}, h("h3", {}, "Mapping"), h("pre", { tabindex: "0", "aria-label": "Mapping" },
+    changed.length ? changed.join("\n") : "The same as before."));
 }
 
 function changes(changed) {
@@ -102,10 +116,11 @@ function changes(changed) {
 
 function payload(event, curl) {
   const text = event.payload ? JSON.stringify(event.payload, null, 2) : null;
-  return h("div", {}, h("div", { class: "head" }, h("h3", {}, "Decoded payload"),
+  const title = isOwners(event) ? "As you said it" : "Decoded payload";
+  return h("div", {}, h("div", { class: "head" }, h("h3", {}, title),
     h("span", { class: "copies" }, text ? copyButton(text, "Copy JSON") : null,
       curl ? copyButton(curl, "Copy as curl") : null)),
-  h("pre", { tabindex: "0", "aria-label": "Decoded payload" },
+  h("pre", { tabindex: "0", "aria-label": title },
     text ?? "The body cannot be recovered."));
 }
 

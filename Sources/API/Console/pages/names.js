@@ -13,9 +13,14 @@ export const withAccess = "access";
 
 /// The status of a row: what a buyer had revoked was refunded, what others used was not theirs.
 export function rowStatus(row) {
+  if (row.status === "active" && isConsumable(row)) return ["Bought", "gray"];
   if (row.status !== "revoked") return status(row.status);
   return [["FAMILY_SHARED", "ASSIGNED"].includes(row.ownership) ? "Revoked" : "Refunded", "red"];
 }
+
+/// Whether it is used up, and gives no access. Version 1 does not say so.
+export const isConsumable = (row) => row.product_type === "Consumable"
+  || (row.status === "active" && !row.gives_access);
 
 /// Groups of notification types with one colour each; the first pattern that matches decides.
 export const kinds = [
@@ -41,10 +46,13 @@ export const types = ["SUBSCRIBED", "DID_RENEW", "DID_CHANGE_RENEWAL_PREF",
 export const sourceGroups = [
   ["v2,v1", "Notifications"],
   ["transaction,renewal,receipt", "Evidence"],
-  ["account,grant", "Claims and grants"],
+  ["account,grant,catalog", "Said by you"],
 ];
 export const sourceName = (source) => ({ v1: "version 1", transaction: "evidence",
-  renewal: "evidence", receipt: "evidence", account: "claim", grant: "grant" })[source] ?? null;
+  renewal: "evidence", receipt: "evidence", ...owners })[source] ?? null;
+/// What you said yourself.
+const owners = { account: "claim", grant: "grant", catalog: "mapping" };
+export const isOwners = (event) => event.source in owners;
 
 /// How an event arrived, unless Apple posted it.
 export const arrivals = {

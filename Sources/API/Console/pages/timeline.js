@@ -2,7 +2,7 @@
 // from the payloads in the history and from the row at past times.
 
 import { ago, day, longTime, money, s, span } from "./draw.js";
-import { kind, rowStatus } from "./names.js";
+import { isConsumable, kind, rowStatus } from "./names.js";
 
 const far = 2 * 31557600000;
 const number = (value) => {
@@ -97,9 +97,9 @@ export function chart({ events, paid, band, range, now, asOf, width, choose }) {
   const axis = s("g", {});
   svg.append(axis);
 
-  const top = lane("Access", 20);
-  for (const part of band) {
-    if (!part.row) continue;
+  const parts = band.filter((part) => part.row && !isConsumable(part.row));
+  const top = parts.length ? lane("Access", 20) : y;
+  for (const part of parts) {
     const [name, tone] = rowStatus(part.row);
     const wide = x(part.to) - x(part.from);
     svg.append(s("g", { class: tone }, s("title", {},

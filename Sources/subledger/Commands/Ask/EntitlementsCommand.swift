@@ -129,7 +129,12 @@ enum EntitlementsCommand {
   private static func accept(
     _ file: String, _ configuration: Configuration, _ arguments: Arguments
   ) throws(LedgerError) -> ExitCode {
-    let changed = try QueryOptions.reader(configuration).changedMappings(try load(file))
+    let accepted = try load(file)
+    let reader = try QueryOptions.reader(configuration)
+    let changed = try reader.changedMappings(accepted)
+    // Without rows it cannot be said, and is put in force all the same.
+    let comparison = try? reader.compare(
+      changed, configured: configuration.entitlements, at: Clock.now())
     let ledger = try LocalLedger(try arguments.journalFolder(), configuration)
     defer { ledger.stop() }
     for (app, mapping) in changed.sorted(by: { $0.key < $1.key }) {
@@ -138,11 +143,21 @@ enum EntitlementsCommand {
           .catalog(mapping), of: nil, environment: app.environment, bundleId: app.bundleId,
           token: "command", receivedAt: Clock.now()))
     }
+    let isConfigured = configuration.entitlements == accepted.entitlements
     Terminal.print(
-      .object([("journaled", .integer(Int64(changed.count)))]),
+      .object([
+        ("journaled", .integer(Int64(changed.count))), ("configured", .boolean(isConfigured)),
+        ("comparison", comparison?.json ?? .null),
+      ]),
       or: changed.isEmpty
         ? "this mapping is in force already"
-        : "in force for \(CountText.of(changed.count, "apps")) and environments", arguments)
+        : (comparison.map { text($0) + "\n" } ?? "")
+          + "in force for \(CountText.of(changed.count, "apps")) and environments", arguments)
+    if !isConfigured {
+      Terminal.error(
+        "\(VisibleText.of(file)) is not the configuration of the daemon: its next start or reload "
+          + "compares its own mapping with this one again; write this one there too")
+    }
     return .good
   }
 }
