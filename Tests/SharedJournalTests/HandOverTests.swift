@@ -177,6 +177,10 @@ import Testing
     _ = try group.stop(first)
     #expect(try holder(in: group) != first)
     try TemporaryPostgres.wait(60, "all") { having().count == 40 }
+    // What is told again has the id that it had.
+    let changes = receiver.requests.compactMap { try? JSONDocument(parsing: $0.body).root }
+      .filter { $0["type"]?.string == "customer.entitlement_changed" }
+    #expect(Set(changes.map { $0["id"]?.string }).count == 40)
     try group.start(first)
     try group.settle()
     try group.expectNothingLostOrTwice()

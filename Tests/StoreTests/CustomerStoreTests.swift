@@ -17,7 +17,7 @@ import Testing
     batch.scans = [.init(of: app, .rebuild, at: 500)]
     try store.commit(batch)
     var scan = try #require(try store.scan())
-    #expect(scan.comparesWithThen)
+    #expect(scan.comparesThrough == 1_000)
     scan.last = "17"
     (batch.begunAt, batch.scans) = (nil, [scan])
     try store.commit(batch)
@@ -32,7 +32,8 @@ import Testing
     try store.commit(batch)
     (batch.scans, batch.ended) = ([.init(of: app, .rebuild, at: 1_500)], [])
     try store.commit(batch)
-    #expect(try store.scan()?.comparesWithThen == false)
+    #expect(try store.scan()?.at == 1_500)
+    #expect(try store.scan()?.comparesThrough == nil)
     store.close()
   }
 }

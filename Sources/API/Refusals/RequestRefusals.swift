@@ -44,7 +44,7 @@ extension RefusalEntry {
     unavailable("overload", .anywhere, "More was asked at once than can be answered in time."),
     unavailable("overview", .others, "The overview cannot be read."),
     unavailable("rows", .others, "The rows cannot be read or changed."),
-    unavailable("rows_not_ready", .others, "The rows are built for the first time."),
+    unavailable("rows_not_ready", .others, "The rows of this version are being built."),
     unavailable("shared_journal", .signed, "The shared journal cannot be reached."),
     unavailable("shutting_down", .anywhere, "The daemon is stopping."),
     unavailable("store", .others, "A file cannot be read.", "The daemon's log says which."),

@@ -84,8 +84,8 @@ final class CustomerWorker {
     var isOwner = true
     /// Whether what is found is told.
     var isTold = true
-    /// What is found is compared with what was known then, and not with what is stored.
-    var since: Int64?
+    /// The time, exclusive of its beginning, whose changes are told though they are not stored.
+    var missed: (after: Int64, through: Int64)?
   }
 
   /// What is looked at, and what is to be written of it.
@@ -209,7 +209,8 @@ final class CustomerWorker {
       .init(
         seq: progress?.seq ?? head.seq, hash: progress?.hash ?? head.hash, basis: basis,
         toldAt: stored?.toldAt ?? now))
-    if stored == nil { batch.begunAt = now }
+    // What is known so far is not told, whatever clock received it.
+    if stored == nil { batch.begunAt = max(now, try reader.journal.receivedAt(head.seq) ?? now) }
     for app in apps {
       batch.scans.append(.init(of: app, stored == nil ? nil : .rebuild, at: now))
     }
@@ -297,10 +298,10 @@ final class CustomerWorker {
     let stored = try follower.store { store throws(LedgerError) in try store.scan() }
     // One that begins anew goes on in the next turn.
     guard var scan = stored, work.batch.scans.isEmpty else { return !work.batch.scans.isEmpty }
-    let at = scan.comparesWithThen ? now : scan.at
+    let at = scan.comparesThrough == nil ? scan.at : now
     let look = Look(
       cause: CustomerCause(scan.reason ?? .mapping, seq: scan.seq, at: at),
-      isTold: scan.reason != nil, since: scan.comparesWithThen ? scan.at : nil)
+      isTold: scan.reason != nil, missed: scan.comparesThrough.map { (scan.at, $0) })
     let page = try reader.customers(
       of: scan.app, after: scan.last, limit: Self.scanLimit, at: now)
     if let page {
@@ -326,36 +327,59 @@ final class CustomerWorker {
     }
     if stored.isEmpty, !look.isOwner { return }
     let known = Dictionary(stored.map { ($0.name, $0) }) { one, _ in one }
-    let past = try look.since.map { time throws(LedgerError) in
-      try had(subject, Array(known.keys), at: time)
+    if let missed = look.missed {
+      try tell(missed.after, missed.through, at: subject, customer, Array(known.keys), &batch)
     }
-    let names = Set(known.keys).union(past?.keys ?? [:].keys)
     let found = try reader.entitlements(
-      of: subject.customer, in: subject.app, and: Array(names), at: now)
+      of: subject.customer, in: subject.app, and: Array(known.keys), at: now)
     for (name, answer) in found {
       let before = known[name]
       let after = CustomerEntitlement(customer, name, answer, before, look.cause)
       let isEmpty = !after.answer.isActive && after.next == nil
-      let isNew = after != before && (before != nil || !isEmpty)
-      guard isNew || past != nil else { continue }
-      if isNew { batch.entitlements.append(after) }
-      let told = past.map { $0[name] ?? .inactive } ?? before?.answer ?? .inactive
-      guard look.isTold, follower.isTelling(), after.answer != told else { continue }
-      var cause = look.cause
-      if cause.stream == 0, let id = after.originalTransactionId ?? before?.originalTransactionId {
-        cause.stream = try reader.journal.streamId(of: subject.app.stream(id)) ?? 0
-      }
-      batch.changes.append((0, CustomerChange(after, before: told, cause)))
+      guard after != before && (before != nil || !isEmpty) else { continue }
+      batch.entitlements.append(after)
+      let told = before?.answer ?? .inactive
+      guard look.isTold, after.answer != told else { continue }
+      try tell(after, before: told, look.cause, or: before, of: subject.app, &batch)
     }
   }
 
-  /// What a customer had under each name, as it was known then.
-  private func had(
-    _ subject: Subject, _ names: [String], at time: Int64
-  ) throws(LedgerError) -> [String: CustomerEntitlement.Answer] {
-    let found = try reader.entitlements(
-      of: subject.customer, in: subject.app, and: names, at: time, knownAt: time)
-    return Dictionary(found.map { ($0.name, .init($0.answer?.access)) }) { one, _ in one }
+  /// Tells what changed between two moments for which nothing is stored, as it was known then.
+  private func tell(
+    _ start: Int64, _ end: Int64, at subject: Subject, _ customer: CustomerEntitlement.Customer,
+    _ names: [String], _ batch: inout CustomerStore.Batch
+  ) throws(LedgerError) {
+    func had(_ names: [String], at time: Int64) throws(LedgerError) -> [String: CustomerEntitlement]
+    {
+      let cause = CustomerCause(.rebuild, at: time)
+      let found = try reader.entitlements(
+        of: subject.customer, in: subject.app, and: names, at: time, knownAt: time)
+      return Dictionary(
+        found.map { ($0.name, CustomerEntitlement(customer, $0.name, $0.answer, nil, cause)) }
+      ) { one, _ in one }
+    }
+    let before = try had(names, at: start)
+    for (name, after) in try had(Array(before.keys), at: end).sorted(by: { $0.key < $1.key }) {
+      let told = before[name]?.answer ?? .inactive
+      guard after.answer != told else { continue }
+      let cause = CustomerCause(.rebuild, at: end)
+      try tell(after, before: told, cause, or: before[name], of: subject.app, &batch)
+    }
+  }
+
+  /// Adds a change of which sinks are told.
+  ///
+  /// - Parameter other: has the purchase where the answer of now names none.
+  private func tell(
+    _ after: CustomerEntitlement, before: CustomerEntitlement.Answer, _ cause: CustomerCause,
+    or other: CustomerEntitlement?, of app: StreamKey, _ batch: inout CustomerStore.Batch
+  ) throws(LedgerError) {
+    guard follower.isTelling() else { return }
+    var cause = cause
+    if cause.stream == 0, let id = after.originalTransactionId ?? other?.originalTransactionId {
+      cause.stream = try reader.journal.streamId(of: app.stream(id)) ?? 0
+    }
+    batch.changes.append((0, CustomerChange(after, before: before, cause)))
   }
 
   /// Gives every change its moment: after everything that was told or received, and of one stream

@@ -62,8 +62,8 @@ public final class PostgresJournal: SharedJournal {
     let known = Migrations.sharedJournal
     let newest = rows.integer(max(0, rows.count - 1), 0).map { Int($0) } ?? 0
     if newest > known.count { throw .sharedNewer(found: newest, known: known.count) }
-    // One of before the trust roots has none.
-    guard newest > 0 else {
+    // After the migration a program of before, which has other rules, does not start any more.
+    guard newest == known.count else {
       throw .sharedRefused(
         state: "schema \(newest) of \(known.count): run `subledger shared-journal migrate`")
     }

@@ -36,13 +36,7 @@ public struct TrustRootTable {
   static func read(
     _ link: ServerLink, _ sql: JournalSQL, by deadline: Deadline
   ) throws(LedgerError) -> Set<[UInt8]> {
-    do throws(LedgerError) {
-      let rows = try link.execute(sql.trustRoots, by: deadline)
-      return Set((0..<rows.count).compactMap { rows.bytes($0, 0) })
-    } catch {
-      // No such table: the schema is older.
-      guard error == .sharedRefused(state: "42P01") else { throw error }
-      return []
-    }
+    let rows = try link.execute(sql.trustRoots, by: deadline)
+    return Set((0..<rows.count).compactMap { rows.bytes($0, 0) })
   }
 }

@@ -67,13 +67,21 @@ public final class CustomerStore {
   /// - Throws: `LedgerError.newer` for a file of a newer program; else what SQLite or the file
   ///   system reports.
   public init(_ folder: DataFolder, journalId: [UInt8]) throws(LedgerError) {
-    connection = try Self.file(folder).open(journalId: journalId)
+    let file = Self.file(folder)
+    let before = (try? file.read(in: folder)) ?? nil
+    before?.0.close()
+    connection = try file.open(journalId: journalId)
     path = folder.customers
     identity = try FileIdentity.of(path)
     id = try connection.statement("SELECT id FROM file").first { $0.bytes(0) } ?? []
     revision =
       try connection.statement("SELECT coalesce(max(revision), 0) FROM entitlement")
       .first { $0.int(0) } ?? 0
+    // The program of before had no checksum, or one of other columns.
+    let digest = RunningDigest.customers
+    if let before, before.schema < file.schema {
+      try digest.store(try digest.compute(connection), connection)
+    }
   }
 
   public func close() { connection.close() }
@@ -165,9 +173,9 @@ public final class CustomerStore {
     public let at: Int64
     /// The last original transaction id that was looked at.
     public var last: String
-    /// What is found is compared with what was known at `at`, before this file was begun, and not
-    /// with what is stored.
-    public private(set) var comparesWithThen = false
+    /// Until when what was known is compared with what was known at `at`, as this file was begun
+    /// then and lacks it; nil where what is stored says it. Milliseconds since 1970.
+    public private(set) var comparesThrough: Int64?
 
     public init(
       of app: StreamKey, _ reason: CustomerCause.Reason?, seq: Int64? = nil, at: Int64
@@ -182,7 +190,7 @@ public final class CustomerStore {
         originalTransactionId: "")
       reason = row.optionalText(2).flatMap(CustomerCause.Reason.init)
       (seq, at, last) = (row.optionalInt(3), row.int(4), row.text(5))
-      comparesWithThen = row.int(6) == 1
+      comparesThrough = row.optionalInt(6)
     }
   }
 
@@ -196,8 +204,8 @@ public final class CustomerStore {
   }
 
   private static let scanColumns = """
-    environment, bundle_id, reason, seq, at_ms, last, reason IS 'rebuild'
-      AND at_ms < coalesce((SELECT value FROM meta WHERE key = 'begun_ms'), at_ms)
+    environment, bundle_id, reason, seq, at_ms, last, (SELECT value FROM meta
+      WHERE key = 'begun_ms' AND reason IS 'rebuild' AND at_ms < value)
     """
 
   /// When what the oldest scan looks for happened, milliseconds since 1970; nil if there is none.
@@ -460,7 +468,7 @@ public final class CustomerStore {
     ).bind(1, scan.environment.rawValue).bind(2, scan.bundleId).first(Scan.init)
     var scan = scan
     // One that compares with what was known finds what later ones look for too.
-    if let known, known.comparesWithThen, scan.at != known.at {
+    if let known, known.comparesThrough != nil, scan.at != known.at {
       scan = known
       scan.last = ""
     }

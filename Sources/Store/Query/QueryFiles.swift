@@ -25,10 +25,11 @@ struct QueryFiles {
   mutating func attachProjection() throws(LedgerError) {
     while let path = try projection() {
       do throws(LedgerError) {
-        try attach(
+        let found = try attach(
           path, as: SQLView.projectionSchema, applicationId: ProjectionFile.applicationId,
           known: ProjectionFile.schema)
-        return try confirmTransactions()
+        // Rows of another layout are read through the views of their own file alone.
+        return found == ProjectionFile.schema ? try confirmTransactions() : ()
       } catch {
         // If the projection was removed after the link was read, the link leads elsewhere now.
         if try projection() == path { throw error }

@@ -1,6 +1,7 @@
 import Migrations
 public import Platform
 import SignedData
+import StrictJSON
 
 /// Migrates a journal to the schema of this program. Migrations only go forward.
 enum Migrator {
@@ -42,6 +43,16 @@ enum Migrator {
           .bind(3, SHA256.hash(migration.sql)).bind(4, now).run()
       }
     }
+    guard version > 0, version < last else { return }
+    Log.write(
+      .warning, "journal_migrated",
+      [
+        ("from", .integer(Int64(version))), ("to", .integer(Int64(last))),
+        (
+          "next",
+          .string("the program of before cannot open this folder any more: keep its last backup")
+        ),
+      ])
   }
 }
 

@@ -55,6 +55,31 @@ import Testing
     #expect(try Data(contentsOf: installation.journal) == before, "it only reads")
   }
 
+  @Test func `to compare and to query migrates nothing, and a start that migrates says so`() throws
+  {
+    let installation = try Installation.renewing(2)
+    try edit(
+      installation.journal.path,
+      "DELETE FROM migration WHERE number > 10; PRAGMA user_version = 10")
+    let before = try Data(contentsOf: installation.journal)
+    let compared = try installation.run("rebuild", "--diff")
+    #expect(compared.code == 0 && compared.errors.contains("judges it by itself"), "\(compared)")
+    // Rows of a layout that had no seats.
+    try installation.executeInProjection(
+      """
+      DROP VIEW refund_v1; DROP VIEW transaction_v1;
+      ALTER TABLE transaction_line DROP COLUMN seats;
+      CREATE VIEW transaction_v1 AS SELECT transaction_id FROM transaction_line;
+      PRAGMA user_version = 1
+      """)
+    let asked = try installation.run("query", "SELECT count(*) FROM transaction_v1", "--csv")
+    #expect(asked.code == 0 && asked.output.hasPrefix("count(*)\n"), "\(asked)")
+    #expect(try Data(contentsOf: installation.journal) == before, "it only reads")
+    let daemon = try installation.start()
+    try daemon.logged("journal_migrated", "\"from\":10", "\"to\":11")
+    #expect(try daemon.stop().code == 0)
+  }
+
   @Test func `a folder of a newer program is 4, a refused configuration or no folder is 3`() throws
   {
     let installation = try Installation.renewing(1)

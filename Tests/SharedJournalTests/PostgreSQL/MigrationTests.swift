@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func `a shared journal of before the trust roots is used, and gets them by a migration`()
+  @Test func `a shared journal of before is used once it is migrated, and then has trust roots`()
     throws
   {
     let fixture = try JournalFixture()
@@ -58,9 +58,11 @@ import Testing
       """)
     let id = [UInt8](repeating: 1, count: 16)
     let journal = try fixture.journal()
-    #expect(try journal.identify(id, by: fixture.soon) == id)
-    #expect(try journal.trustRoots(by: fixture.soon) == [])
+    let older = LedgerError.sharedRefused(
+      state: "schema 1 of 3: run `subledger shared-journal migrate`")
+    #expect(throws: older) { try journal.identify(id, by: fixture.soon) }
     #expect(try fixture.migrate() == .migrated(from: 1, to: 3))
+    #expect(try journal.identify(id, by: fixture.soon) == id)
     #expect(try journal.trustRoots(by: fixture.soon) == [])
     let roots: Set<[UInt8]> = [SHA256.hash([1]), SHA256.hash([2])]
     for wanted in [roots, [SHA256.hash([3])]] {

@@ -95,8 +95,9 @@ enum RebuildCommand {
   }
 
   /// Judges what another fold held before rows of this one are built. Where only a daemon can, says
-  /// so.
+  /// so; and where that would migrate the journal, which the program of before could not open then.
   static func judgeHeld(_ folder: DataFolder) throws(LedgerError) {
+    guard try JournalReader.open(folder).pendingMigrations().isEmpty else { return leaveHeld() }
     let observer = RebuildObserver(ProgressReporter("judge held evidence", counting: "pieces"))
     let journaled: Int?
     do throws(LedgerError) {
@@ -104,10 +105,7 @@ enum RebuildCommand {
         folder, now: Clock.now(), progress: observer.shouldContinue)
     } catch {
       guard [.locked, .copyWithoutSharedJournal].contains(error.code) else { throw error }
-      return Terminal.error(
-        "subledger rebuild: evidence is held by the rules of another fold. A daemon of this "
-          + "version judges it by itself, and no rows of this fold become live before; until it "
-          + "has, what is held and new to this fold is missing from what is built")
+      return leaveHeld()
     }
     guard let journaled else { throw RebuildObserver.stopped }
     guard journaled > 0 else { return }
@@ -115,6 +113,13 @@ enum RebuildCommand {
       "subledger rebuild: \(CountText.of(Int64(journaled), "pieces")) of held evidence "
         + "\(journaled == 1 ? "says" : "say") something new by this fold, and "
         + "\(journaled == 1 ? "is" : "are") journaled")
+  }
+
+  private static func leaveHeld() {
+    Terminal.error(
+      "subledger rebuild: evidence is held by the rules of another fold. A daemon of this "
+        + "version judges it by itself, and no rows of this fold become live before; until it "
+        + "has, what is held and new to this fold is missing from what is built")
   }
 
   private static func show(_ report: Rebuild.Report, _ arguments: Arguments) {
