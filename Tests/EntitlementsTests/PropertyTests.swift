@@ -163,7 +163,6 @@ import Testing
   /// `PlainRow` shares no code with the fold.
   @Test func `rows equal those of a second implementation`() {
     Property().holds("the row") { events, chance in
-      let events = RandomHistory.withoutSeats(events)
       let state = folded(events)
       let durations = chance.once(in: 2) ? ["season": 10 * TestDate.day] : [:]
       var second = PlainRow(events: events, t: 0, durations: durations)
@@ -181,7 +180,6 @@ import Testing
   /// unknown value neither gives nor ends access.
   @Test func `ownership, offer type and revocation type change no answer`() {
     Property().holds("the kinds of a transaction") { events, chance in
-      let events = RandomHistory.withoutSeats(events)
       var others = events
       for event in others.indices {
         for index in others[event].transactions.indices {

@@ -89,18 +89,6 @@ enum RandomHistory {
     return transaction
   }
 
-  /// The second implementation of the rules knows no seats.
-  static func withoutSeats(_ events: [FoldEvent]) -> [FoldEvent] {
-    events.map { event in
-      var event = event
-      for index in event.transactions.indices {
-        event.transactions[index].multiSeatInfo = nil
-        event.transactions[index].additionalTransactionReason = nil
-      }
-      return event
-    }
-  }
-
   private static func setSeats(_ transaction: inout Transaction, _ chance: inout SplitMix64) {
     var seats = SeatInfo()
     seats.revokedSeatQuantity = chance.pick([nil, 0, 1])

@@ -23,6 +23,8 @@ import Testing
       transaction.signedDate = signed
       transaction.purchaseDate =
         RandomHistory.start + (starts[transaction.transactionId] ?? 0) * TestDate.day
+      // Only a renewal is signed before it begins.
+      if signed < transaction.purchaseDate { transaction.transactionReason = "RENEWAL" }
       events[index].transaction = transaction
     }
     return events

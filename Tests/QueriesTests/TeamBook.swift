@@ -42,6 +42,8 @@ struct TeamBook {
       for _ in 0..<generator.number(in: 1...12) where customer.now < end - 40 * CivilTime.day {
         if let picked = customer.team?.purchases { customer.newest = generator.pick(picked) }
         customer.perform(step(&generator))
+        // A refund is dated in whole seconds: it must not seem to be before what it follows.
+        customer.now = max(customer.now, customer.lastSigned) + 1_000
         customer.perform(.wait(days: generator.number(in: 0...4)))
       }
       return TeamBook(customer)

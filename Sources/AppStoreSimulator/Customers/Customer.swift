@@ -142,10 +142,14 @@ struct Customer {
   /// The next period begins when this one ends, although it is charged and signed earlier. The
   /// newest purchaseDate may therefore be in the future.
   private mutating func renew() {
-    guard let ended = current?.expiresDate, let next = renewal, next.isOn, state == .active
+    guard let period = current, let ended = period.expiresDate, let next = renewal, next.isOn,
+      state == .active
     else { return }
-    // Apple charges up to 24 hours before the end, mostly in the last hours.
-    now = max(now, ended - generator.number(in: 60...36_000) * 1000)
+    // Apple charges up to 24 hours before the end, mostly in the last hours; in the sandbox, whose
+    // periods last minutes, shortly before.
+    let ahead = generator.number(in: 60...36_000) * 1000
+    now = max(
+      now, ended - (app.isProduction ? ahead : min(ahead, (ended - period.purchaseDate) / 60)))
     settleRenewal(startingAt: ended)
     announce("DID_RENEW", about: current)
   }

@@ -124,6 +124,38 @@ package struct PlainRow {
     return overflows ? Self.hours24 : min(Self.hours24, max(length, 0) / 30)
   }
 
+  // MARK: Seats
+
+  /// Whether seats were added in the period of another purchase, or this one got some.
+  private func isAddition(_ id: Id) -> Bool {
+    guard let reason = tx(id).transactionReason, reason != "RENEWAL" else { return false }
+    return tx(id).additionalTransactionReason == "SEAT_ADDITION"
+  }
+
+  /// Whether `other` can end `one` at all: seats of the same product end nothing.
+  private func mayEnd(_ one: Id, _ other: Id) -> Bool {
+    !isAddition(other) || tx(other).productId != tx(one).productId
+  }
+
+  /// The purchases of a team's period, itself among them.
+  private func period(_ id: Id) -> [Id] {
+    guard isAddition(id) || tx(id).multiSeatInfo != nil else { return [id] }
+    return ids.filter { other in
+      guard other != id else { return true }
+      let isBefore = older(other, id)
+      return (isAddition(id) || isAddition(other)) && tx(other).productId == tx(id).productId
+        && expiry(other) ?? Self.never > tx(id).purchaseDate
+        && (isBefore || tx(other).purchaseDate < expiry(id) ?? Self.never)
+    }
+  }
+
+  /// The one of them that lasts longest.
+  private func longest(_ id: Id) -> Id {
+    period(id).filter(counts).max { a, b in
+      end(a) == end(b) ? older(a, b) : end(a) < end(b)
+    } ?? id
+  }
+
   private func isUpgraded(_ id: Id) -> Bool { tx(id).isUpgraded || isUpgradedByV1(id) }
 
   // MARK: The renewal
@@ -170,7 +202,7 @@ package struct PlainRow {
   }
 
   private var isHeadBought: Bool {
-    guard let head, expiry(head) != nil else { return false }
+    guard let head, expiry(head) != nil, !isAddition(head) else { return false }
     return isBought(head)
   }
 
@@ -184,7 +216,7 @@ package struct PlainRow {
     if isHeadBought, let head, date + Self.minute < tx(head).purchaseDate { return nil }
     // What was off before a charge was on again by then.
     if chosen.renewal?.autoRenewStatus == 0, let head, counts(head), expiry(head) != nil,
-      !isBought(head),
+      !isHeadBought,
       date + Self.minute < min(first(head) ?? .max, tx(head).purchaseDate - ahead(tx(head)))
     {
       return nil
@@ -244,10 +276,16 @@ package struct PlainRow {
     }
   }
 
-  /// Those of the same webOrderLineItemId, itself among them.
+  /// Those of the same webOrderLineItemId, itself among them. Seats that are added to a period may
+  /// have its item.
   private func twins(_ id: Id) -> [Id] {
-    guard let item = tx(id).webOrderLineItemId, !["", "0"].contains(item) else { return [id] }
-    return ids.filter { tx($0).webOrderLineItemId == item }
+    guard let name = item(id) else { return [id] }
+    return ids.filter { item($0) == name }
+  }
+
+  private func item(_ id: Id) -> String? {
+    guard let item = tx(id).webOrderLineItemId, !["", "0"].contains(item) else { return nil }
+    return tx(id).multiSeatInfo == nil ? item : "\(item) \(tx(id).purchaseDate)"
   }
 
   func rev(_ id: Id) -> Int64? { revocations[id] }
@@ -284,7 +322,8 @@ package struct PlainRow {
   /// Whether `one`, which begins no earlier than `other`, was charged before that was bought.
   private func isCharged(_ one: Id, before other: Id) -> Bool {
     let (start, bought) = (tx(one).purchaseDate, tx(other).purchaseDate)
-    if isBought(other), first(one) ?? Self.never < bought { return true }
+    if isBought(other), mayEnd(one, other), first(one) ?? Self.never < bought { return true }
+    if isAddition(other) { return false }
     if isBought(one) || start > bought + ahead(tx(one)) || isWhere(other, ends: start) {
       return false
     }
@@ -311,7 +350,10 @@ package struct PlainRow {
   private func computedCut(_ id: Id) -> Int64 {
     let start = tx(id).purchaseDate
     let limit = (expiry(id) ?? Self.never).advanced(orBoundBy: -ahead(tx(id)))
-    let others = ids.filter { $0 != id && !isVoid($0) && !isReplacedBeforeStart($0) }
+    let others = ids.filter { other in
+      other != id && !isVoid(other) && mayEnd(id, other)
+        && (isAddition(other) || !isReplacedBeforeStart(other))
+    }
     return others.filter { other in
       let bought = tx(other).purchaseDate
       if isBought(other) { return bought > start || isCharged(id, before: other) }
@@ -345,7 +387,9 @@ package struct PlainRow {
 
   private func counts(_ id: Id) -> Bool { !isVoid(id) && cuts[id] ?? .min > tx(id).purchaseDate }
 
-  var head: Id? {
+  var head: Id? { newestOfAll.map(longest) }
+
+  private var newestOfAll: Id? {
     ids.filter(counts).max(by: older) ?? ids.filter { !isVoid($0) }.max(by: older)
       ?? ids.filter { cuts[$0] ?? .min > tx($0).purchaseDate }.max(by: older)
       ?? ids.max(by: older)
@@ -354,7 +398,8 @@ package struct PlainRow {
   /// The newest that had begun; the newest of all, where none had that counts.
   private var newest: Id? {
     guard let head, tx(head).purchaseDate > t else { return head }
-    return ids.filter { counts($0) && tx($0).purchaseDate <= t }.max(by: older) ?? head
+    let begun = ids.filter { counts($0) && tx($0).purchaseDate <= t }
+    return begun.max(by: older).map(longest) ?? head
   }
 
   var covering: Id? {
@@ -464,7 +509,8 @@ package struct PlainRow {
     if expiry(head) == nil { return ids.compactMap(rev).min() }
     if let own = rev(head) { return own }
     let before = ids.filter { counts($0) && tx($0).purchaseDate < tx(head).purchaseDate }
-    return before.max(by: older).flatMap(rev).flatMap { $0 < tx(head).purchaseDate ? $0 : nil }
+    guard let date = before.max(by: older).map(longest).flatMap(rev) else { return nil }
+    return date < tx(head).purchaseDate ? date : nil
   }
 
   package var autoRenew: Bool? { ri?.autoRenewStatus.map { $0 == 1 } }
@@ -543,15 +589,5 @@ package struct PlainRow {
 
   package static func summary(_ values: [(any Sendable)?]) -> String {
     values.map { $0.map { "\($0)" } ?? "-" }.joined(separator: " ")
-  }
-}
-
-extension Entitlement {
-  /// The row as `PlainRow.summary` has it.
-  package var summary: String {
-    PlainRow.summary([
-      status.rawValue, purchase?.transactionId, productId, expiresAt, gracePeriodExpiresAt,
-      revokedAt, autoRenew, pendingProductId, hasGap, givesAccess, hasAnomaly,
-    ])
   }
 }
