@@ -24,11 +24,13 @@ import Testing
     }
   }
 
-  @Test func `a product of the same group is suggested, then one of the same first word`() {
+  @Test func `what others of its group give is suggested, where that is one entitlement`() {
     let mapped = [product("pro.monthly", group: "1"), product("lifetime", type: "Non-Consumable")]
     #expect(unmapped(mapped) == [])
     #expect(unmapped(mapped + [product("gold", group: "1")]) == ["com.one gold → pro"])
-    #expect(unmapped(mapped + [product("pro.yearly", group: "2")]) == ["com.one pro.yearly → pro"])
+    #expect(unmapped(mapped + [product("pro.yearly", group: "2")]) == ["com.one pro.yearly → –"])
+    let two = [product("pro.monthly", group: "1"), product("lifetime", group: "1")]
+    #expect(unmapped(two + [product("gold", group: "1")]) == ["com.one gold → –"])
     #expect(unmapped(mapped + [product("gold", group: "2")]) == ["com.one gold → –"])
     #expect(unmapped(mapped + [product("gold")]) == ["com.one gold → –"])
     #expect(unmapped(mapped + [product("pro.coins", type: "Consumable")]) == [])

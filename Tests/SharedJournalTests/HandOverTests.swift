@@ -170,6 +170,8 @@ import Testing
     }
     func having() -> Set<String> { Self.having(receiver) }
     let first = try holder(in: group)
+    // What a daemon finds first it tells nobody.
+    for daemon in group.daemons { try daemon?.logged("customers_looked_through") }
     group.traffic.send(Array(bodies[..<20]), connections: 4)
     try TemporaryPostgres.wait(60, "the first") { having().count == 20 }
     // Of some of these the one that stops may have told, of others not.
@@ -196,6 +198,7 @@ import Testing
     try Self.configure(shared.installations, receiver, Self.settings(shared) + [mapping])
     let (first, second) = (shared.installations[0], shared.installations[1])
     let before = try first.startWithoutProjection()
+    try before.logged("customers_looked_through")
     let ends = Int64(Date().timeIntervalSince1970 * 1000) + 20 * Sample.day
     for number in 1...10 {
       let body = Sample.notification(number, otid: "\(7000 + number)")

@@ -76,7 +76,7 @@ extension Doctor {
           next: "did you mean \(product)? Correct \"\(misspelt)\" in \"entitlements\"")
         continue
       }
-      let likely = found.suggestion.map { "\"\($0)\", as others like it, or to another of " }
+      let likely = found.suggestion.map { "\"\($0)\", as others of its group, or to another of " }
       reportFinding(
         "\(product) of \(VisibleText.of(found.product.bundleId)) was sold and is mapped to nothing",
         next: "add it to "

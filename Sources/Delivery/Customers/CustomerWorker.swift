@@ -335,7 +335,9 @@ final class CustomerWorker {
     for (name, answer) in found {
       let before = known[name]
       let after = CustomerEntitlement(customer, name, answer, before, look.cause)
-      let isEmpty = !after.answer.isActive && after.next == nil
+      // A name that a customer never had is not stored.
+      let isEmpty =
+        !after.answer.isActive && after.next == nil && answer?.absence?.endedAt == nil
       guard after != before && (before != nil || !isEmpty) else { continue }
       batch.entitlements.append(after)
       let told = before?.answer ?? .inactive
@@ -444,7 +446,11 @@ extension CustomerEntitlement {
     self.init(
       customer, name, Answer(access), since: cause.at,
       originalTransactionId: access?.key?.originalTransactionId, next: answer?.turn)
-    if let before, before.answer.isActive == (access != nil) { since = before.since }
+    if let before {
+      if before.answer.isActive == (access != nil) { since = before.since }
+    } else if let ended = answer?.absence?.endedAt {
+      since = ended
+    }
   }
 }
 

@@ -45,10 +45,9 @@ extension EntitlementCatalog {
   /// The products that give no entitlement by name, consumables left out, each once for an app, in
   /// the order of bundle id and product id.
   ///
-  /// What is spelt nearly as a product that nobody bought is probably meant by it. Else one of the
-  /// same subscription group as a product that gives an entitlement probably gives the
-  /// same; else one whose id begins with the same word. Spellings are compared until
-  /// `maximumComparisons` were.
+  /// What is spelt nearly as a product that nobody bought is probably meant by it. Else one of a
+  /// subscription group whose other products all give one entitlement probably gives the same.
+  /// Spellings are compared until `maximumComparisons` were.
   public func unmapped(_ sold: some Sequence<SoldProduct>) -> [Unmapped] {
     var comparisons = Self.maximumComparisons
     return soldApps(sold).flatMap { $0.described(&comparisons) }
@@ -64,10 +63,8 @@ extension EntitlementCatalog {
 private struct SoldApp {
   private let mapping: EntitlementCatalog.Mapping
   private let bought: Set<String>
-  /// The first name that a product of a subscription group gives, and one whose id begins with a
-  /// word.
-  private var ofGroup: [String: String] = [:]
-  private var ofStem: [Substring: String] = [:]
+  /// The first names that the products of a subscription group give.
+  private var ofGroup: [String: Set<String>] = [:]
   /// By product id.
   private(set) var unmapped: [String: SoldProduct] = [:]
 
@@ -79,9 +76,7 @@ private struct SoldApp {
         unmapped[product.productId] = product
         continue
       }
-      ofStem[product.stem] = min(name, ofStem[product.stem] ?? name)
-      guard let group = product.subscriptionGroupId else { continue }
-      ofGroup[group] = min(name, ofGroup[group] ?? name)
+      if let group = product.subscriptionGroupId { ofGroup[group, default: []].insert(name) }
     }
   }
 
@@ -95,7 +90,8 @@ private struct SoldApp {
         comparisons -= products.count
         misspelt = Spelling.nearest(to: id, among: products).map { (name, $0) }
       }
-      let likely = product.subscriptionGroupId.flatMap { ofGroup[$0] } ?? ofStem[product.stem]
+      let names = product.subscriptionGroupId.flatMap { ofGroup[$0] } ?? []
+      let likely = names.count == 1 ? names.first : nil
       return .init(
         product: product, suggestion: misspelt?.name ?? likely, misspelt: misspelt?.product)
     }
@@ -124,8 +120,4 @@ private struct GivenNames {
     return [names[ExactText(productId)], pattern?.name].compactMap(\.self)
       .min(by: ByteSearch.precedes)
   }
-}
-
-extension SoldProduct {
-  fileprivate var stem: Substring { productId.prefix { $0 != "." } }
 }

@@ -126,6 +126,18 @@ public struct DataFolder: Sendable, Hashable {
     throw .otherOwner(folder: path, owner: mode.ownerName ?? String(mode.owner))
   }
 
+  /// The name of a copy of the journal as it was before a migration begins with this; milliseconds
+  /// since 1970 follow, when it was made.
+  public static let formerJournal = "journal-before-"
+
+  /// The paths of such copies. An erasure removes them: they have what was erased.
+  ///
+  /// - Throws: what the file system reports.
+  public func formerJournals() throws(LedgerError) -> [String] {
+    try FolderListing.names(path).filter { $0.hasPrefix(Self.formerJournal) }
+      .map { path + "/" + $0 }
+  }
+
   /// Refuses a folder that is a backup.
   ///
   /// - Throws: `LedgerError.foreign` for a backup, otherwise what the file system reports.

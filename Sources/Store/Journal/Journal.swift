@@ -12,6 +12,7 @@ public import Platform
 public final class Journal {
   /// 16 random bytes made with the journal. A projection names its journal by them.
   public let journalId: [UInt8]
+  private let folder: DataFolder
   let fold: Fold
   /// The newest event. Cached, and read again after any error.
   public internal(set) var head: Head
@@ -120,7 +121,7 @@ public final class Journal {
     let synchronous = isCopy ? "NORMAL" : "FULL"
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=\(synchronous)")
     try Migrator.apply(connection, now: now)
-    let journal = try Journal(connection, folder.fold, dictionary, decode)
+    let journal = try Journal(connection, folder, dictionary, decode)
     if isCopy { try journal.beginRecording() }
     try journal.markOpen()
     journal.files = try JournalFiles(connection)
@@ -135,11 +136,11 @@ public final class Journal {
   }
 
   private init(
-    _ connection: SQLiteConnection, _ fold: Fold, _ dictionary: SharedDictionary,
+    _ connection: SQLiteConnection, _ folder: DataFolder, _ dictionary: SharedDictionary,
     _ decode: @escaping FoldEventDecoder
   ) throws(LedgerError) {
     live = connection
-    self.fold = fold
+    (self.folder, fold) = (folder, folder.fold)
     decodeForFold = decode
     self.dictionary = dictionary
     journalId = try Meta(connection: connection).bytes(.journalId) ?? []
@@ -309,6 +310,7 @@ public final class Journal {
       try files?.begin()
       try emptied.get()
       guard hasErased else { return }
+      for path in try folder.formerJournals() { try DurableFile.remove(path) }
       try connection.atomically { () throws(LedgerError) in
         try Meta(connection: connection).set(.erasureDue, 0)
       }

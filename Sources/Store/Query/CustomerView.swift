@@ -14,7 +14,9 @@ extension SQLView {
       Column("name", .text, "The entitlement, as the mapping of products names it."),
       Column("active", .integer, "1 if the customer may use it, else 0."),
       Column("basis", .text, "Why, as in GET /v1/customers; null if it is not active."),
-      Column("since_ms", .integer, "Since when it is active, or is not, as far as was followed."),
+      Column(
+        "since_ms", .integer,
+        "Since when it is active, as far as was followed, or when it ended."),
       Column("expires_at_ms", .integer, "When it ends, as far as is known; null if it does not."),
       Column("product_id", .text, "The product that gives it; null if it was granted."),
       Column("original_transaction_id", .text, "The row with that product."),

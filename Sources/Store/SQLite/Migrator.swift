@@ -50,7 +50,7 @@ enum Migrator {
         ("from", .integer(Int64(version))), ("to", .integer(Int64(last))),
         (
           "next",
-          .string("the program of before cannot open this folder any more: keep its last backup")
+          .string("the former program cannot open this folder any more: subledger help install")
         ),
       ])
   }

@@ -16,12 +16,20 @@ enum HelpCommand {
       Terminal.print(topic.document.text)
       return .good
     }
-    guard let command = CommandTable.command(name) else {
-      let known = CommandTable.commands.map(\.name) + HelpTopic.allCases.map(\.rawValue)
-      let suggestion = Suggestion.text(for: name, among: known)
-      throw .usage("'\(name)' is no command and no topic\(suggestion)\n\(HelpTopic.list)")
+    if let command = CommandTable.command(name) {
+      let code = command.run(["--help"])
+      if OperatingPage(rawValue: name) != nil {
+        Terminal.print("\nThe page about it: subledger help operating \(name)")
+      }
+      return code
     }
-    return command.run(["--help"])
+    if OperatingPage(rawValue: name) != nil { return try show(page: name) }
+    let known =
+      CommandTable.commands.map(\.name) + HelpTopic.allCases.map(\.rawValue)
+      + OperatingPage.allCases.map(\.rawValue)
+    let suggestion = Suggestion.text(for: name, among: known)
+    throw .usage(
+      "'\(name)' is no command and no topic\(suggestion)\n\(HelpTopic.list)\n\(OperatingPage.list)")
   }
 
   private static func show(page name: String) throws(LedgerError) -> ExitCode {
@@ -29,7 +37,7 @@ enum HelpCommand {
       let suggestion = Suggestion.text(for: name, among: OperatingPage.allCases.map(\.rawValue))
       throw .usage("there is no page '\(name)'\(suggestion)\n\(OperatingPage.list)")
     }
-    Terminal.write(Array(page.text.utf8))
+    Terminal.write(Array(page.printed.utf8))
     return .good
   }
 }

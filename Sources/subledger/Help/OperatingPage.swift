@@ -36,6 +36,14 @@ enum OperatingPage: String, CaseIterable {
   /// The page as it is in its file.
   var text: String { String(decoding: bytes, as: UTF8.self) }
 
+  /// The page as `help` prints it: where it leads to another page, the command that prints that.
+  var printed: String {
+    text.replacing(/\[([^\]]+)\]\(([a-z-]+)\.md(?:#[a-z-]+)?\)/) { link in
+      OperatingPage(rawValue: String(link.2)) == nil
+        ? String(link.0) : "\(link.1) (subledger help operating \(link.2))"
+    }
+  }
+
   /// The paragraph under the title, which says what the page is about.
   private var summary: String {
     let paragraphs = text.split(separator: "\n\n")
@@ -48,7 +56,8 @@ enum OperatingPage: String, CaseIterable {
       blocks: [
         .heading("Operating"),
         .paragraph(
-          "Pages by task; `subledger help operating install` prints the first. Their files are in "
+          "Pages by task; `subledger help install` prints the first, and `subledger help operating "
+            + "recover` one that is a command too. Their files are in "
             + "share/doc/subledger/operating of an installation."),
         .heading("Pages"),
       ] + allCases.map { .entry(.init(term: $0.rawValue, text: $0.summary)) })

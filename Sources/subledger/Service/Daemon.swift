@@ -33,6 +33,7 @@ struct Daemon {
     try requireAddress(configuration.listen)
     let folder = DataFolder(path: configuration.data)
     let settings = try settings(configuration, folder)
+    FormerJournal.keep(folder, now: Clock.now())
     let ledger = try Ledger.start(
       folder, now: Clock.now(), durations: configuration.nonRenewingDurations,
       shared: configuration.sharedJournal?.access(trusting: configuration.trustRoots)

@@ -21,7 +21,7 @@ import Testing
     for command in ["serve", "simulate", "man", "help"] {
       let page = try run("help", command)
       #expect(page.code == 0 && page.output.contains("subledger \(command)"), "\(page)")
-      #expect(try page.output == run(command, "--help").output)
+      #expect(try page.output.hasPrefix(run(command, "--help").output))
     }
   }
 

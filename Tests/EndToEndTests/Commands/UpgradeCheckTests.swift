@@ -77,7 +77,26 @@ import Testing
     #expect(try Data(contentsOf: installation.journal) == before, "it only reads")
     let daemon = try installation.start()
     try daemon.logged("journal_migrated", "\"from\":10", "\"to\":11")
+    // The way back: the journal as it was, once; what is erased is in no copy of it.
+    try daemon.logged("journal_kept", "\"schema\":10")
+    func kept() throws -> [URL] {
+      try FileManager.default.contentsOfDirectory(
+        at: installation.data, includingPropertiesForKeys: nil
+      ).filter { $0.lastPathComponent.hasPrefix("journal-before-") }
+    }
+    let copy = try #require(try kept().first)
+    let connection = try SQLiteConnection.open(copy.path, .immutable)
+    #expect(try connection.statement("PRAGMA user_version").first { $0.int(0) } == 10)
+    connection.close()
     #expect(try daemon.stop().code == 0)
+    try installation.configure(
+      with: [("entitlements", .object([("pro", .array([.string("pro.*")]))]))])
+    let granted = try installation.run(
+      "grant", "user-1", "--entitlement", "pro", "--by", "account")
+    #expect(granted.code == 0, "\(granted)")
+    #expect(try kept().count == 1)
+    #expect(try installation.run("erase", "--account", "user-1", "--yes").code == 0)
+    #expect(try kept().isEmpty)
   }
 
   @Test func `a folder of a newer program is 4, a refused configuration or no folder is 3`() throws

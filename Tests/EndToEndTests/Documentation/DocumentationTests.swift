@@ -48,7 +48,9 @@ import Testing
         listed.contains(" \(name) \(summary)"), try Self.help("operating", name)
       )
       #expect(isListed, "\(name)")
-      #expect(shown?.count == page.text.count && shown == page.text, "\(name)")
+      let lines = shown?.split(separator: "\n", omittingEmptySubsequences: false).count
+      #expect(lines == page.text.split(separator: "\n", omittingEmptySubsequences: false).count)
+      #expect(shown?.contains("](\(name)") == false && shown?.hasPrefix("# \(title)") == true)
     }
   }
 
@@ -59,6 +61,17 @@ import Testing
   private static func help(_ arguments: String...) throws -> String? {
     let shown = try InitTests.WorkFolder().run(["help"] + arguments)
     return shown.code == 0 ? shown.output : nil
+  }
+
+  @Test func `a page is a topic, leads to others by commands, and is named by its command`() throws
+  {
+    let page = try #require(try Self.help("accounts"))
+    #expect(try page == Self.help("operating", "accounts"))
+    let installed = try #require(try Self.help("install"))
+    #expect(installed.contains("(subledger help operating containers)"))
+    #expect(!installed.contains("](containers.md"))
+    let command = try #require(try Self.help("recover"))
+    #expect(command.contains("subledger help operating recover"))
   }
 
   @Test func `a page that does not exist is a usage error that names all`() throws {

@@ -45,7 +45,8 @@ function one(sink) {
     sink.state === "up" && !sink.reason ? null : h("p", { class: `note small ${tone}` }, meaning,
       sink.reason ? ` The reason: ${sink.reason}.` : ""),
     facts([
-      ["Behind", sink.lag_events ? many(sink.lag_events, "event") : "Up to date"],
+      ["Behind", sink.lag_events ? many(sink.lag_events, "event") : sink.held
+        ? `By ${many(sink.held, "held message")}` : "Up to date"],
       ["Oldest waits", sink.lag_milliseconds ? span(sink.lag_milliseconds) : "–"],
       ["Delivered through", `seq ${count(sink.seq)}`],
       ["Delivered since the start", count(sink.delivered)],

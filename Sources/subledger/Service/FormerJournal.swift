@@ -1,0 +1,77 @@
+import Platform
+import Store
+import StrictJSON
+
+/// The journal as it was before this program migrated it, so that the program of before can come
+/// back: one copy in the data folder, which the next one replaces, and which 30 days later is
+/// removed.
+struct FormerJournal {
+  private let folder: DataFolder
+  /// Milliseconds since 1970.
+  private let now: Int64
+
+  private static let keeping: Int64 = 30 * 86_400_000
+  /// Milliseconds that a copy may delay the start.
+  private static let longestDelay: Int64 = 60_000
+  /// A copy takes at most this part of the free disk.
+  private static let share: Int64 = 3
+
+  /// Copies the journal if the start is about to migrate it, and says what it did. Nothing that
+  /// fails here keeps the daemon from starting.
+  static func keep(_ folder: DataFolder, now: Int64) {
+    let former = FormerJournal(folder: folder, now: now)
+    do throws(LedgerError) {
+      guard try DurableFile.size(folder.journal) != nil, try !folder.isLocked() else { return }
+      try folder.requireNoBackup()
+      try folder.requireOwner()
+      try former.removeOld()
+      try former.copy()
+    } catch {
+      former.warn("\(error)")
+    }
+  }
+
+  private func removeOld() throws(LedgerError) {
+    for path in try folder.formerJournals() {
+      let name = path.dropFirst(folder.path.count + 1 + DataFolder.formerJournal.count)
+      let time = Int64(name.prefix { $0 != "." }) ?? 0
+      if time < now - Self.keeping { try DurableFile.remove(path) }
+    }
+  }
+
+  private func copy() throws(LedgerError) {
+    let reader = try JournalReader.open(folder)
+    guard let first = try reader.pendingMigrations().first else { return }
+    let size = try DurableFile.size(folder.journal) ?? 0
+    guard size <= (try DiskSpace.of(folder.path).free) / Self.share else {
+      return warn("it takes more than a third of the free disk")
+    }
+    for path in try folder.formerJournals() { try DurableFile.remove(path) }
+    let path = folder.path + "/\(DataFolder.formerJournal)\(now).sqlite"
+    let deadline = Deadline(milliseconds: Self.longestDelay)
+    let progress = ProgressReporter("keep the journal as it was", counting: "bytes")
+    let copied = try JournalCopy.make(of: folder, at: path) { done, total in
+      progress.show(done, share: Double(done) / Double(max(1, total)))
+      return !deadline.hasPassed
+    }
+    guard copied != nil else {
+      try DurableFile.remove(path)
+      return warn("it takes longer than a minute")
+    }
+    Log.write(
+      .info, "journal_kept",
+      [
+        ("path", .string(path)), ("schema", .integer(Int64(first.number - 1))),
+        ("next", .string("the way back to the former program: subledger help install")),
+      ])
+  }
+
+  private func warn(_ reason: String) {
+    Log.write(
+      .warning, "journal_not_kept",
+      [
+        ("error", .string(reason)),
+        ("next", .string("the former program cannot come back without a backup of before")),
+      ])
+  }
+}
