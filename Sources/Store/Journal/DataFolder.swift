@@ -126,6 +126,18 @@ public struct DataFolder: Sendable, Hashable {
     throw .otherOwner(folder: path, owner: mode.ownerName ?? String(mode.owner))
   }
 
+  /// The schema of a journal that a start would migrate, by the header of its file, which is not
+  /// opened; nil if there is none.
+  ///
+  /// - Throws: `LedgerError.foreign` for another file, `.newer` for a newer schema, otherwise what
+  ///   the file system reports.
+  public func olderJournalSchema() throws(LedgerError) -> Int? {
+    guard try DurableFile.size(journal) != nil else { return nil }
+    let header = try FileHeader.read(journal)
+    try header.check(applicationId: StartUp.journalApplicationId, known: Migrator.known)
+    return (1..<Migrator.known).contains(header.version) ? header.version : nil
+  }
+
   /// The name of a copy of the journal as it was before a migration begins with this; milliseconds
   /// since 1970 follow, when it was made.
   public static let formerJournal = "journal-before-"

@@ -21,17 +21,20 @@ struct FormerJournal {
   static func keep(_ folder: DataFolder, now: Int64) {
     let former = FormerJournal(folder: folder, now: now)
     do throws(LedgerError) {
-      guard try DurableFile.size(folder.journal) != nil, try !folder.isLocked() else { return }
-      try folder.requireNoBackup()
-      try folder.requireOwner()
+      // What is wrong with folder or journal, the start says; it changes nothing then.
+      guard (try? folder.requireNoBackup()) != nil, (try? folder.requireOwner()) != nil,
+        let isLocked = try? folder.isLocked(), !isLocked
+      else { return }
       try former.removeOld()
-      try former.copy()
+      let schema = (try? folder.olderJournalSchema()) ?? nil
+      if let schema { try former.copy(of: schema) }
     } catch {
       former.warn("\(error)")
     }
   }
 
   private func removeOld() throws(LedgerError) {
+    guard try DurableFile.size(folder.journal) != nil else { return }
     for path in try folder.formerJournals() {
       let name = path.dropFirst(folder.path.count + 1 + DataFolder.formerJournal.count)
       let time = Int64(name.prefix { $0 != "." }) ?? 0
@@ -39,29 +42,38 @@ struct FormerJournal {
     }
   }
 
-  private func copy() throws(LedgerError) {
-    let reader = try JournalReader.open(folder)
-    guard let first = try reader.pendingMigrations().first else { return }
+  private func copy(of schema: Int) throws(LedgerError) {
     let size = try DurableFile.size(folder.journal) ?? 0
     guard size <= (try DiskSpace.of(folder.path).free) / Self.share else {
       return warn("it takes more than a third of the free disk")
     }
-    for path in try folder.formerJournals() { try DurableFile.remove(path) }
     let path = folder.path + "/\(DataFolder.formerJournal)\(now).sqlite"
+    // An erasure, or the next start, removes what a kill leaves.
+    let partial = folder.path + "/\(DataFolder.formerJournal)partial"
     let deadline = Deadline(milliseconds: Self.longestDelay)
     let progress = ProgressReporter("keep the journal as it was", counting: "bytes")
-    let copied = try JournalCopy.make(of: folder, at: path) { done, total in
-      progress.show(done, share: Double(done) / Double(max(1, total)))
-      return !deadline.hasPassed
+    let copied: JournalCopy?
+    do throws(LedgerError) {
+      copied = try JournalCopy.make(of: folder, at: partial) { done, total in
+        progress.show(done, share: Double(done) / Double(max(1, total)))
+        return !deadline.hasPassed
+      }
+    } catch {
+      try DurableFile.remove(partial)
+      throw error
     }
     guard copied != nil else {
-      try DurableFile.remove(path)
+      try DurableFile.remove(partial)
       return warn("it takes longer than a minute")
     }
+    for other in try folder.formerJournals() where other != partial {
+      try DurableFile.remove(other)
+    }
+    try DurableFile.rename(partial, to: path)
     Log.write(
       .info, "journal_kept",
       [
-        ("path", .string(path)), ("schema", .integer(Int64(first.number - 1))),
+        ("path", .string(path)), ("schema", .integer(Int64(schema))),
         ("next", .string("the way back to the former program: subledger help install")),
       ])
   }
