@@ -89,6 +89,23 @@ enum EntitlementsCommand {
     let changed = try reader.changedMappings(try load(file))
     let output = try DifferenceFile(
       arguments, columns: MappingComparison.Difference.columns)
+    let comparison = try comparison(changed, configuration, reader) {
+      (difference) throws(LedgerError) in
+      try output?.write(csv: difference.csv, json: difference.json)
+    }
+    try output?.finish()
+    Terminal.print(comparison.json, or: text(comparison), arguments)
+    let (losing, gaining) = (comparison.losing, comparison.gaining)
+    return failure.isMet(differing: losing + gaining, losing: losing, gaining: gaining)
+      ? .findings : .good
+  }
+
+  /// Shows how far it is; ^C stops it.
+  private static func comparison(
+    _ changed: [StreamKey: EntitlementCatalog.Mapping], _ configuration: Configuration,
+    _ reader: LedgerReader,
+    _ each: (MappingComparison.Difference) throws(LedgerError) -> Void = { _ in }
+  ) throws(LedgerError) -> MappingComparison {
     let interruption = Interruption.started()
     let progress = ProgressReporter("compare", counting: "rows")
     var rows: Int64 = 0
@@ -98,16 +115,9 @@ enum EntitlementsCommand {
         rows += 1
         progress.show(rows, share: nil)
         return !interruption.isRequested
-      }
-    ) { (difference) throws(LedgerError) in
-      try output?.write(csv: difference.csv, json: difference.json)
-    }
+      }, each)
     guard let comparison else { throw .stopped("stopped before the end") }
-    try output?.finish()
-    Terminal.print(comparison.json, or: text(comparison), arguments)
-    let (losing, gaining) = (comparison.losing, comparison.gaining)
-    return failure.isMet(differing: losing + gaining, losing: losing, gaining: gaining)
-      ? .findings : .good
+    return comparison
   }
 
   private static func text(_ comparison: MappingComparison) -> String {
@@ -132,9 +142,13 @@ enum EntitlementsCommand {
     let accepted = try load(file)
     let reader = try QueryOptions.reader(configuration)
     let changed = try reader.changedMappings(accepted)
-    // Without rows it cannot be said, and is put in force all the same.
-    let comparison = try? reader.compare(
-      changed, configured: configuration.entitlements, at: Clock.now())
+    var comparison: MappingComparison?
+    do throws(LedgerError) {
+      comparison = try self.comparison(changed, configuration, reader)
+    } catch {
+      // Without rows it cannot be said, and is put in force all the same.
+      guard error.code != .stopped else { throw error }
+    }
     let ledger = try LocalLedger(try arguments.journalFolder(), configuration)
     defer { ledger.stop() }
     for (app, mapping) in changed.sorted(by: { $0.key < $1.key }) {
