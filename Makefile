@@ -131,7 +131,7 @@ statements: deps ## Plays 20,000 histories of claims and grants, and of what cus
 	  --filter '^LedgerTests\.StatementTests' --filter '^DeliveryTests\.CustomerHistoryTests'
 
 books: deps ## Compares the answers of the finance page with the books of 20,000 simulated customers
-	SUBLEDGER_COUNTS=books=$(CUSTOMERS) $(TEST) --filter '^EndToEndTests\.FinanceTests'
+	SUBLEDGER_COUNTS=books=$(CUSTOMERS),moments=40 $(TEST) --filter '^EndToEndTests\.Finance'
 
 sinks: deps ## Plays 20,000 histories of a sink with failures, crashes and a stepped clock
 	SUBLEDGER_COUNTS=sinks=$(HISTORIES) $(TEST) --filter '^DeliveryTests\.SinkHistoryTests'

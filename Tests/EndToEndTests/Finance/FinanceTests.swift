@@ -5,238 +5,9 @@ import StrictJSON
 import Support
 import Testing
 
-/// The questions of the page about finance, as they are printed there, and the books.
+/// The questions of the page about finance, answered by hand.
 @Suite struct FinanceTests {
   private static let day = Sample.day
-
-  /// The queries of the page, in their order.
-  private static func queries() throws -> [String] {
-    let start = "subledger query \""
-    return try DocumentationPage.operating("finance").blocks.filter { $0.hasPrefix(start) }
-      .map { String($0.dropFirst(start.count).dropLast()) }
-  }
-
-  /// The lines of an answer: what is printed as an amount is in milliunits.
-  private func answer(
-    _ number: Int, _ installation: Installation, _ old: String = "",
-    _ new: String = ""
-  ) throws -> [String] {
-    let query = try Self.queries()[number - 1].replacing(old.isEmpty ? "\u{0}" : old, with: new)
-    let result = try installation.run("query", query, "--csv")
-    guard result.code == 0 else { throw TestFailure("\(result)") }
-    let text = try CSVText(result.output)
-    return text.rows.map { row in
-      text.columns.map { column in
-        let value = row[column] ?? ""
-        guard ["charged", "refunded", "net", "amount"].contains(column) else { return value }
-        // A sum is empty where no price is known.
-        return String(Int64(((Double(value) ?? 0) * 1000).rounded()))
-      }.joined(separator: " ")
-    }.sorted()
-  }
-
-  private func ingest(_ payloads: [(JSONValue, Int64)], _ installation: Installation) throws {
-    let lines = try payloads.sorted { $0.1 < $1.1 }.map { payload, time in
-      Array("{\"received_at_ms\":\(time),\"body\":".utf8) + (try installation.sign(payload)) + [
-        0x7D
-      ]
-    }
-    let finished = try installation.run("ingest", try installation.file("books", lines))
-    #expect(finished.code == 0, "\(finished)")
-  }
-
-  /// Each question's query, and the answer that the page prints below it.
-  private static func printed() throws -> [(query: String, answer: String?)] {
-    let start = "subledger query \""
-    var found: [(query: String, answer: String?)] = []
-    for block in try DocumentationPage.operating("finance").blocks {
-      if block.hasPrefix(start) {
-        found.append((String(block.dropFirst(start.count).dropLast()), nil))
-      } else if !block.hasPrefix("SELECT"), !found.isEmpty {
-        found[found.count - 1].answer = block
-      }
-    }
-    return found
-  }
-
-  @Test func `the page prints what its simulated customers give`() throws {
-    let installation = try Installation()
-    let fleet = Fleet(
-      app: SimulatedApp(), customers: 2_000, days: 400, end: try Self.time("2026-09-01"), seed: 5)
-    try ingest(fleet.notifications().map { ($0.payload, $0.signedDate) }, installation)
-    let printed = try Self.printed()
-    // What is due and at risk depends on the day on which it is asked.
-    #expect(printed.indices.filter { printed[$0].answer == nil } == [4, 7])
-    for (query, answer) in printed {
-      guard let answer else { continue }
-      let asked = query.replacing(
-        "unixepoch('now', 'start of month', '-1 month')", with: "unixepoch('2026-08-01')"
-      ).replacing("unixepoch('now', 'start of month')", with: "unixepoch('2026-09-01')")
-      let result = try installation.run("query", asked)
-      #expect(result.output.hasPrefix(answer + "\n"), "\(query): \(result.output.prefix(1_000))")
-    }
-  }
-
-  @Test func `the answers are those of the books of a simulated App Store`() throws {
-    let installation = try Installation()
-    let now = Int64(Date().timeIntervalSince1970 * 1000) - 60_000
-    let seed = TestSeed.drawn
-    var random = SplitMix64(seed: seed)
-    var fleet = Fleet(
-      app: SimulatedApp(), customers: TestCount.books.number, days: 800, end: now, seed: seed)
-    // Teams, families and purchases of the Advanced Commerce API too, and a sandbox.
-    fleet.lifecycles = (0...fleet.customers / 200).flatMap { _ in Lifecycle.all }
-    var sandbox = fleet
-    sandbox.app.environment = "Sandbox"
-    sandbox.first = 300_000
-    sandbox.customers /= 10
-    sandbox.lifecycles = []
-    // Some are lost; others come days late, or twice.
-    var arrived: [(JSONValue, Int64)] = []
-    var lost: [(JSONValue, Int64)] = []
-    for notification in fleet.notifications() + sandbox.notifications() {
-      if random.once(in: 40) {
-        lost.append((notification.payload, now))
-        continue
-      }
-      let late = random.once(in: 10) ? Int64(random.below(5)) * Self.day : 2_000
-      arrived.append((notification.payload, min(now, notification.signedDate + late)))
-      if random.once(in: 20) { arrived.append((notification.payload, now)) }
-    }
-    arrived.sort { $0.1 < $1.1 }
-    try ingest(arrived, installation)
-    let books = Books(arrived.map(\.0))
-    func expect(_ number: Int, _ told: [String], _ old: String = "", _ new: String = "") throws {
-      let found = try answer(number, installation, old, new)
-      let missing = Set(told).subtracting(found).sorted()
-      let wrong = Set(found).subtracting(told).sorted()
-      #expect(
-        found == told, "seed \(seed), question \(number) \(new): \(wrong), not \(missing)")
-    }
-    try expect(1, books.charged)
-    try expect(2, books.refunded)
-    try expect(3, books.net)
-    try expect(4, books.trials(at: now))
-    for month in ["2025-06", "2025-12", "2026-04", "2026-09"] {
-      let date = try Date("\(month)-01T00:00:00Z", strategy: .iso8601)
-      let time = Int64(date.timeIntervalSince1970 * 1000)
-      try expect(6, books.running(at: time), "2026-09", month)
-    }
-    try expect(9, books.changes)
-    for token in Set(books.purchases.compactMap(\.token)).sorted().prefix(5) {
-      try expect(10, books.customer(token), "29d2418e-ea95-4508-906f-8ee14f585de7", token)
-    }
-    #expect(try installation.run("verify").code == 0)
-    try checkMoments(arrived, installation, &random, seed)
-    // What was lost comes at last: then the books know too what is due, gone, and at risk.
-    try ingest(lost, installation)
-    try checkNow(Books((arrived + lost).map(\.0)), installation, seed)
-  }
-
-  private func checkNow(_ books: Books, _ installation: Installation, _ seed: UInt64) throws {
-    let questions: [(Int, (Int64) -> [String])] = [
-      (1, { _ in books.charged }), (3, { _ in books.net }), (5, books.due(at:)),
-      (7, { books.ended(in: Books.month(Self.monthStart($0) - 1), at: $0) }),
-      (8, books.atRisk(at:)),
-    ]
-    for (number, told) in questions {
-      // Again, where time alone changed the books meanwhile.
-      var (before, found, after): ([String], [String], [String])
-      repeat {
-        before = told(Clock.now())
-        found = try answer(number, installation)
-        after = told(Clock.now())
-      } while before != after
-      #expect(
-        found == before,
-        """
-        seed \(seed), question \(number): \(Set(found).subtracting(before).sorted()), not \
-        \(Set(before).subtracting(found).sorted())
-        """)
-    }
-  }
-
-  /// When the month of a time began.
-  private static func monthStart(_ time: Int64) -> Int64 {
-    var utc = Calendar(identifier: .gregorian)
-    utc.timeZone = .gmt
-    let date = Date(timeIntervalSince1970: Double(time) / 1000)
-    return Int64((utc.dateInterval(of: .month, for: date)?.start ?? date).timeIntervalSince1970)
-      * 1000
-  }
-
-  /// A customer's purchases as of earlier times, by both clocks.
-  private func checkMoments(
-    _ arrived: [(payload: JSONValue, at: Int64)], _ installation: Installation,
-    _ random: inout SplitMix64, _ seed: UInt64
-  ) throws {
-    let daemon = try installation.start()
-    let streams = Books(arrived.map(\.payload)).streams.keys.sorted()
-    for _ in 0..<40 {
-      let stream = streams[Int(random.below(Int64(streams.count)))]
-      let moment = arrived[Int(random.below(Int64(arrived.count)))].at
-      for clock in ["as_of", "known_at"] {
-        let known = arrived.filter {
-          clock == "as_of" ? $0.payload.number("signedDate") ?? 0 <= moment : $0.at <= moment
-        }
-        let own = Books(known.map(\.payload)).streams[stream] ?? []
-        let path = "/v1/entitlements/\(stream)/transactions?\(clock)=\(moment)"
-        let listed = daemon.client().get(path)?.json?["items"]?.elements ?? []
-        func sum(_ amount: (JSONElement) -> Int64?) -> Int64 {
-          listed.reduce(0) { $0 + (amount($1) ?? 0) }
-        }
-        #expect(listed.count == own.count, "seed \(seed): \(path)")
-        #expect(
-          sum { $0["price"]?["milliunits"]?.integer } == own.reduce(0) { $0 + $1.price },
-          "seed \(seed): \(path)")
-        #expect(
-          sum { $0["refunded"]?.integer } == own.reduce(0) { $0 + $1.refund },
-          "seed \(seed): \(path)")
-      }
-    }
-    #expect(try daemon.stop().code == 0)
-  }
-
-  @Test func `a mirror gives the same answers in PostgreSQL`() throws {
-    let world = try MirrorWorld()
-    try world.installation.live(customers: 60, days: 300)
-    let daemon = try world.installation.start()
-    try world.waitUntilCurrent(daemon)
-    let token = try world.sql(
-      "SELECT max(app_account_token) FROM ledger.transaction_v1 WHERE price_milliunits > 0")
-    let queries = try Self.queries()
-    let others = try DocumentationPage.operating("finance").blocks.filter {
-      $0.hasPrefix("SELECT")
-    }
-    #expect(queries.count == 10 && others.count == 10)
-    for (query, other) in zip(queries, others) {
-      let texts = [query, other.replacing("subledger.", with: "ledger.")].map {
-        $0.replacing("29d2418e-ea95-4508-906f-8ee14f585de7", with: token)
-      }
-      let result = try world.installation.run("query", texts[0], "--csv")
-      let here = try CSVText(result.output)
-      let lines = here.rows.map { row in here.columns.map { Self.cell(row[$0] ?? "") } }
-      let there = try world.sql(texts[1]).split(separator: "\n").map { line in
-        line.split(separator: "|", omittingEmptySubsequences: false).map { Self.cell(String($0)) }
-      }
-      #expect(Set(lines) == Set(there) && lines.count == there.count, "\(query)")
-    }
-    let described = try world.sql(
-      """
-      SELECT count(*) FROM information_schema.columns
-      WHERE table_schema = 'ledger' AND table_name = 'transaction_v1'
-      AND col_description('ledger.transaction_v1'::regclass, ordinal_position) IS NULL
-      """)
-    #expect(described == "0")
-    #expect(try daemon.stop().code == 0)
-  }
-
-  /// A number is printed with another count of decimals by each database.
-  private static func cell(_ text: String) -> String {
-    Double(text).map { String(Int64(($0 * 1000).rounded())) } ?? text
-  }
-
-  // MARK: By hand
 
   private func purchase(
     _ number: Int, of customer: Int, _ product: String, price: Int64, bought: Int64, days: Int64,
@@ -261,21 +32,17 @@ import Testing
     )
   }
 
-  private static func time(_ text: String) throws -> Int64 {
-    Int64(try Date("\(text)T00:00:00Z", strategy: .iso8601).timeIntervalSince1970 * 1000)
-  }
-
   /// January: 10.00 + 10.00 + 60.00 = 80.00; February: 10.00. 40 % of 10.00 are given back in
   /// February, and 60.00 in March: 80.00, 10.00 - 4.00 = 6.00, and -60.00.
   @Test func `charges less refunds, of three customers by hand`() throws {
     let installation = try Installation()
-    let (january, february) = (try Self.time("2026-01-10"), try Self.time("2026-02-10"))
+    let (january, february) = (try Finance.time("2026-01-10"), try Finance.time("2026-02-10"))
     let back = [
       ("revocationDate", JSONValue.integer(february + 1)),
       ("revocationPercentage", .integer(40_000)),
     ]
     let all = [("revocationDate", JSONValue.integer(february + 30 * Self.day))]
-    try ingest(
+    try Finance.ingest(
       [
         purchase(1, of: 1, "pro", price: 10_000, bought: january, days: 31, "SUBSCRIBED"),
         purchase(1, of: 2, "pro", price: 10_000, bought: january, days: 31, "SUBSCRIBED"),
@@ -288,13 +55,14 @@ import Testing
           1, of: 3, "year", price: 60_000, bought: january, days: 365, "REFUND",
           signed: february + 30 * Self.day + 2, all),
       ], installation)
-    #expect(try answer(1, installation) == ["2026-01 EUR 3 80000 0", "2026-02 EUR 1 10000 0"])
     #expect(
-      try answer(2, installation) == [
+      try Finance.answer(1, installation) == ["2026-01 EUR 3 80000 0", "2026-02 EUR 1 10000 0"])
+    #expect(
+      try Finance.answer(2, installation) == [
         "2026-02 2026-01 EUR 1 4000 0 0", "2026-03 2026-01 EUR 1 60000 0 0",
       ])
     #expect(
-      try answer(3, installation) == [
+      try Finance.answer(3, installation) == [
         "2026-01 EUR 80000 0", "2026-02 EUR 6000 0", "2026-03 EUR -60000 0",
       ])
   }
@@ -304,9 +72,9 @@ import Testing
   /// an amount that nobody knows, and a family member pays nothing.
   @Test func `refunds and reversals stay in their months, by hand`() throws {
     let installation = try Installation()
-    let may = try Self.time("2026-05-10")
-    let (june, july) = (try Self.time("2026-06-10"), try Self.time("2026-07-10"))
-    let august = try Self.time("2026-08-10")
+    let may = try Finance.time("2026-05-10")
+    let (june, july) = (try Finance.time("2026-06-10"), try Finance.time("2026-07-10"))
+    let august = try Finance.time("2026-08-10")
     func refund(_ date: Int64, _ share: Int64?) -> [(String, JSONValue)] {
       [
         ("revocationDate", .integer(date)), ("revocationType", .string("REFUND_PRORATED")),
@@ -314,7 +82,7 @@ import Testing
       ]
     }
     let family: [(String, JSONValue)] = [("inAppOwnershipType", .string("FAMILY_SHARED"))]
-    try ingest(
+    try Finance.ingest(
       [
         purchase(1, of: 1, "pro", price: 14_970, bought: may, days: 365, "SUBSCRIBED"),
         purchase(
@@ -334,19 +102,19 @@ import Testing
             ("revocationDate", .integer(june)), ("revocationType", .string("FAMILY_REVOKE")),
           ]),
       ], installation)
-    #expect(try answer(1, installation) == ["2026-05 EUR 2 24960 0"])
+    #expect(try Finance.answer(1, installation) == ["2026-05 EUR 2 24960 0"])
     let before = ["2026-06 2026-05 EUR 2 5000 0 1", "2026-07 2026-05 EUR 1 4980 0 0"]
-    #expect(try answer(2, installation) == before)
-    try ingest(
+    #expect(try Finance.answer(2, installation) == before)
+    try Finance.ingest(
       [
         purchase(
           1, of: 1, "pro", price: 14_970, bought: may, days: 365, "REFUND_REVERSED",
           signed: august)
       ], installation)
-    let after = try answer(2, installation)
+    let after = try Finance.answer(2, installation)
     #expect(after == before + ["2026-08 2026-05 EUR 0 -9980 1 0"])
     #expect(
-      try answer(3, installation) == [
+      try Finance.answer(3, installation) == [
         "2026-05 EUR 24960 0", "2026-06 EUR -5000 1", "2026-07 EUR -4980 0",
         "2026-08 EUR 9980 0",
       ])
@@ -359,7 +127,7 @@ import Testing
   @Test func `a family, a team and the sandbox count what customers paid, by hand`() throws {
     let installation = try Installation()
     let now = Clock.now()
-    let ends = Self.monthStart(now) - 2 * Self.day
+    let ends = Finance.monthStart(now) - 2 * Self.day
     let bought = ends - 20 * Self.day
     let token = "29d2418e-ea95-4508-906f-8ee14f585de7"
     func owned(_ ownership: String) -> [(String, JSONValue)] {
@@ -396,17 +164,17 @@ import Testing
     sandbox.0 = sandbox.0.setting("data.environment", .string("Sandbox"))
       .setting("data.renewalInfo.environment", .string("Sandbox"))
       .setting("data.appAppleId", nil)
-    try ingest(all + [sandbox], installation)
+    try Finance.ingest(all + [sandbox], installation)
     let month = Date(timeIntervalSince1970: Double(bought) / 1000).ISO8601Format().prefix(7)
-    #expect(try answer(1, installation) == ["\(month) EUR 2 24990 0"])
-    #expect(try answer(2, installation) == [])
-    #expect(try answer(3, installation) == ["\(month) EUR 24990 0"])
+    #expect(try Finance.answer(1, installation) == ["\(month) EUR 2 24990 0"])
+    #expect(try Finance.answer(2, installation) == [])
+    #expect(try Finance.answer(3, installation) == ["\(month) EUR 24990 0"])
     let day = Date(timeIntervalSince1970: Double(now) / 1000).ISO8601Format().prefix(10)
-    #expect(try answer(6, installation, "2026-09-01", String(day)) == ["team 1"])
-    #expect(try answer(7, installation) == ["charge fails, still tried 1"])
-    #expect(try answer(8, installation) == ["billing_retry EUR 1 9990 1 0"])
-    #expect(try answer(9, installation) == [])
-    #expect(try answer(10, installation) == ["EUR 2 24990 0 0"])
+    #expect(try Finance.answer(6, installation, "2026-09-01", String(day)) == ["team 1"])
+    #expect(try Finance.answer(7, installation) == ["charge fails, still tried 1"])
+    #expect(try Finance.answer(8, installation) == ["billing_retry EUR 1 9990 1 0"])
+    #expect(try Finance.answer(9, installation) == [])
+    #expect(try Finance.answer(10, installation) == ["EUR 2 24990 0 0"])
     #expect(try installation.run("verify").code == 0)
   }
 
@@ -415,7 +183,7 @@ import Testing
   @Test func `a plan of a week is due each week`() throws {
     let installation = try Installation()
     let due = Clock.now() + 2 * Self.day + 60_000
-    try ingest(
+    try Finance.ingest(
       [purchase(1, of: 1, "week", price: 1_990, bought: due - 7 * Self.day, days: 7)].map {
         (
           $0.0.setting("data.renewalInfo.renewalDate", nil)
@@ -427,7 +195,7 @@ import Testing
       let date = Date(timeIntervalSince1970: Double(due) / 1000 + Double(number) * 86_400)
       return "\(date.ISO8601Format().prefix(10)) EUR 1 1990 1 0"
     }
-    let found = try answer(5, installation)
+    let found = try Finance.answer(5, installation)
     #expect(found == days)
   }
 
@@ -435,12 +203,12 @@ import Testing
   /// days into a month, and goes back to the smaller product with its renewal in March.
   @Test func `trials and changes of the product, of two customers by hand`() throws {
     let installation = try Installation()
-    let january = try Self.time("2026-01-10")
+    let january = try Finance.time("2026-01-10")
     let trial: [(String, JSONValue)] = [
       ("offerType", .integer(1)), ("offerDiscountType", .string("FREE_TRIAL")),
     ]
     let (paid, upgraded) = (january + 7 * Self.day, january + 30 * Self.day)
-    try ingest(
+    try Finance.ingest(
       [
         purchase(1, of: 1, "basic", price: 0, bought: january, days: 7, "SUBSCRIBED", trial),
         purchase(1, of: 2, "basic", price: 0, bought: january, days: 7, "SUBSCRIBED", trial),
@@ -449,13 +217,13 @@ import Testing
           3, of: 1, "pro", price: 10_000, bought: upgraded, days: 31, "DID_CHANGE_RENEWAL_PREF"),
         purchase(4, of: 1, "basic", price: 5_000, bought: upgraded + 31 * Self.day, days: 31),
       ], installation)
-    #expect(try answer(4, installation) == ["2026-01 2 1 0 0 0"])
+    #expect(try Finance.answer(4, installation) == ["2026-01 2 1 0 0 0"])
     #expect(
-      try answer(9, installation) == [
+      try Finance.answer(9, installation) == [
         "2026-02 upgrade basic pro 1", "2026-03 at renewal pro basic 1",
       ])
     #expect(
-      try answer(6, installation, "2026-09-01", "2026-02-15") == ["pro 1"])
+      try Finance.answer(6, installation, "2026-09-01", "2026-02-15") == ["pro 1"])
   }
 
   /// One that renews in ten days for 10.00, one whose charge fails, for 5.00, and one that ended
@@ -463,7 +231,7 @@ import Testing
   @Test func `what is due, at risk and gone, of three customers by hand`() throws {
     let installation = try Installation()
     let now = Clock.now()
-    let gone = Self.monthStart(now) - 10 * Self.day
+    let gone = Finance.monthStart(now) - 10 * Self.day
     let (due, failed) = (now + 10 * Self.day, now - 2 * Self.day)
     var off = purchase(
       1, of: 3, "pro", price: 10_000, bought: gone - 30 * Self.day, days: 30, "SUBSCRIBED")
@@ -474,14 +242,14 @@ import Testing
     retry.0 = retry.0.setting("data.renewalInfo.isInBillingRetryPeriod", .boolean(true))
       .setting("data.renewalInfo.expirationIntent", .integer(2))
       .setting("data.status", .integer(3))
-    try ingest(
+    try Finance.ingest(
       [
         off, purchase(1, of: 1, "pro", price: 10_000, bought: due - 30 * Self.day, days: 30), retry,
       ].map { ($0.0.setting("data.renewalInfo.renewalDate", nil), $0.1) }, installation)
     let date = Date(timeIntervalSince1970: Double(due) / 1000).ISO8601Format().prefix(10)
-    #expect(try answer(5, installation) == ["\(date) EUR 1 10000 1 0"])
-    #expect(try answer(8, installation) == ["billing_retry EUR 1 5000 1 0"])
-    #expect(try answer(7, installation).contains("switched off 1"))
+    #expect(try Finance.answer(5, installation) == ["\(date) EUR 1 10000 1 0"])
+    #expect(try Finance.answer(8, installation) == ["billing_retry EUR 1 5000 1 0"])
+    #expect(try Finance.answer(7, installation).contains("switched off 1"))
   }
 
   /// Twelve payments of 10.00. The eleventh runs until tomorrow, and the twelfth is due; of another
@@ -489,7 +257,7 @@ import Testing
   @Test func `the last payment of a commitment is not due again`() throws {
     let installation = try Installation()
     let due = Clock.now() + Self.day
-    try ingest(
+    try Finance.ingest(
       [(1, 11), (2, 12)].map { (customer: Int, number: Int64) in
         let commitment: [(String, JSONValue)] = [
           ("billingPeriodNumber", .integer(number)), ("totalBillingPeriods", .integer(12)),
@@ -507,7 +275,7 @@ import Testing
         )
       }, installation)
     let day = Date(timeIntervalSince1970: Double(due) / 1000).ISO8601Format().prefix(10)
-    #expect(try answer(5, installation) == ["\(day) EUR 1 10000 1 0"])
+    #expect(try Finance.answer(5, installation) == ["\(day) EUR 1 10000 1 0"])
   }
 
   /// A free week from 10 January, and a month from the 17th, which cost something.
@@ -518,7 +286,7 @@ import Testing
     chmod(secret.path, 0o600)
     try installation.configure(
       apps: [Installation.app().setting("v1SharedSecretFile", .string(secret.path))])
-    let trial = try Self.time("2026-01-10")
+    let trial = try Finance.time("2026-01-10")
     let paid = trial + 7 * Self.day
     func purchase(_ id: String, _ bought: Int64, days: Int64, isTrial: Bool) -> JSONValue {
       .object([
@@ -551,8 +319,8 @@ import Testing
     let line = Array("{\"received_at_ms\":\(paid),\"body\":".utf8) + body.bytes + [0x7D]
     let finished = try installation.run("ingest", try installation.file("v1", [line]))
     #expect(finished.code == 0, "\(finished)")
-    #expect(try answer(1, installation) == ["2026-01  1 0 1"])
-    #expect(try answer(3, installation) == ["2026-01  0 1"])
-    #expect(try answer(4, installation) == ["2026-01 1 1 0 0 0"])
+    #expect(try Finance.answer(1, installation) == ["2026-01  1 0 1"])
+    #expect(try Finance.answer(3, installation) == ["2026-01  0 1"])
+    #expect(try Finance.answer(4, installation) == ["2026-01 1 1 0 0 0"])
   }
 }

@@ -36,6 +36,8 @@ public enum TestCount: String, Sendable {
   case lives
   /// Customers that a ledger is told of by any mixture of evidence.
   case mixed
+  /// Moments at which two databases and the books are compared.
+  case moments
   /// Orders of delivery in which each scenario is told to a daemon.
   case orders
   /// Projections that are built under load, and how many of the builds are killed.
@@ -72,6 +74,7 @@ public enum TestCount: String, Sendable {
     case .killRounds: 3
     case .lives: 1_500
     case .mixed: 24
+    case .moments: 2
     case .orders: 24
     case .rebuilds: 4
     case .rebuildKills: 1
