@@ -190,7 +190,11 @@ import Testing
       after = try here()
     } while before != after
     #expect(
-      Set(before) == Set(there) && before.count == there.count, "\(told), question \(number)")
+      Set(before) == Set(there) && before.count == there.count,
+      """
+      \(told), question \(number): \(Set(before).subtracting(there)), in PostgreSQL \
+      \(Set(there).subtracting(before))
+      """)
   }
 
   private func expect(
