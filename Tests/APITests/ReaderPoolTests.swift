@@ -30,8 +30,8 @@ import Testing
     }
 
     /// Queues a read that never ends by itself, which adds why it ended to what was performed.
-    func readForEver(_ length: ReaderPool.Length) -> Bool {
-      pool.enqueue(length, of: "greedy") { [log] reader in
+    func readForEver(_ length: ReaderPool.Length, _ owner: String = "greedy") -> Bool {
+      pool.enqueue(length, of: owner) { [log] reader in
         do throws(LedgerError) {
           log.blocked.add(1, ordering: .relaxed)
           while true { try reader?.limit?.check() }
@@ -47,15 +47,18 @@ import Testing
       }
     }
 
-    /// Fills the threads of a length with reads that end when the gate opens.
-    func block(_ length: ReaderPool.Length, _ owner: String) {
-      for _ in 0..<ReaderPool.threads {
-        let isQueued = pool.enqueue(length, of: owner) { [log] _ in
-          log.blocked.add(1, ordering: .relaxed)
-          while !log.isGateOpen.load(ordering: .relaxed) { usleep(1_000) }
-        }
-        #expect(isQueued)
+    /// Queues a read that ends when the gate opens.
+    func wait(_ length: ReaderPool.Length, _ owner: String) -> Bool {
+      pool.enqueue(length, of: owner) { [log] _ in
+        log.blocked.add(1, ordering: .relaxed)
+        while !log.isGateOpen.load(ordering: .relaxed) { usleep(1_000) }
+        log.performed.withLock { $0.append(owner) }
       }
+    }
+
+    /// Fills the threads of a length with reads of several owners that end when the gate opens.
+    func block(_ length: ReaderPool.Length) {
+      for number in 0..<ReaderPool.threads { #expect(wait(length, "owner \(number)")) }
       while log.blocked.load(ordering: .relaxed) < ReaderPool.threads { usleep(1_000) }
     }
 
@@ -70,20 +73,33 @@ import Testing
 
   @Test func `a short read is performed while long ones occupy all their threads`() throws {
     let pool = try Pool()
-    pool.block(.long, "greedy")
+    pool.block(.long)
     #expect(pool.read(.short, "other", "row"))
     #expect(pool.performed(1) == ["row"])
     pool.open()
     pool.pool.stop()
   }
 
+  @Test func `the long reads of a token, however many, leave a thread to others`() throws {
+    let pool = try Pool()
+    for _ in 0..<100 { #expect(pool.wait(.long, "greedy")) }
+    for number in 0..<10 {
+      #expect(pool.read(.long, "modest", "modest \(number)"))
+      #expect(pool.performed(number + 1).last == "modest \(number)")
+    }
+    #expect(pool.log.blocked.load(ordering: .relaxed) == ReaderPool.threads - 1)
+    pool.open()
+    #expect(pool.performed(110).count == 110)
+    pool.pool.stop()
+  }
+
   @Test func `a token waits for one read of each other token, however many these have`() throws {
     let pool = try Pool()
-    pool.block(.long, "greedy")
-    for number in 0..<100 { #expect(pool.read(.long, "greedy", "greedy \(number)")) }
-    #expect(pool.read(.long, "modest", "modest"))
+    pool.block(.short)
+    for number in 0..<100 { #expect(pool.read(.short, "greedy", "greedy \(number)")) }
+    #expect(pool.read(.short, "modest", "modest"))
     pool.open()
-    let performed = pool.performed(101)
+    let performed = pool.performed(103).filter { !$0.hasPrefix("owner") }
     #expect(performed.count == 101)
     // Each thread has taken one, and one more may be ahead in the list.
     #expect(performed.prefix(4).contains("modest"), "\(performed.prefix(6))")
@@ -103,7 +119,7 @@ import Testing
   {
     let pool = try Pool()
     for length in ReaderPool.Length.allCases {
-      for _ in 0..<ReaderPool.threads { #expect(pool.readForEver(length)) }
+      for number in 0..<ReaderPool.threads { #expect(pool.readForEver(length, "\(number)")) }
     }
     while pool.log.blocked.load(ordering: .relaxed) < 2 * ReaderPool.threads { usleep(1_000) }
     #expect(pool.read(.long, "modest", "waiting"))
@@ -115,14 +131,14 @@ import Testing
 
   @Test func `a token with its share waiting is refused, and another is not`() throws {
     let pool = try Pool()
-    pool.block(.short, "greedy")
+    pool.block(.short)
     var count = 0
     while pool.read(.short, "greedy", "greedy") { count += 1 }
     #expect(count == 1_000)
     #expect(pool.read(.short, "modest", "modest"))
     pool.open()
     pool.pool.stop()
-    #expect(pool.performed(1_001).count == 1_001)
+    #expect(pool.performed(1_003).count == 1_003)
     #expect(!pool.read(.short, "modest", "late"), "it has stopped")
   }
 }

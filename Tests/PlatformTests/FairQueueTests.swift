@@ -16,7 +16,9 @@ import Testing
       queue.enqueue(item, of: owner, bytes: bytes, isForced: isForced)
     }
 
-    func next() -> String? { queue.dequeue() }
+    func next(serving most: Int = .max) -> String? { queue.dequeue(serving: most)?.item }
+
+    func finish(_ owner: String) { queue.finish(owner) }
   }
 
   @Test func `owners are served in turns, each in the order of its items`() {
@@ -31,6 +33,18 @@ import Testing
     while let item = queue.next() { order.append(item) }
     #expect(order == ["b1", "c1", "a2", "c2", "a3", "a4"])
     #expect(queue.count == 0)
+  }
+
+  @Test func `an owner of whom enough are served is passed over until one was`() {
+    let queue = Queue()
+    for item in ["a1", "a2", "a3", "b1", "b2"] {
+      #expect(queue.add(item, of: String(item.prefix(1))))
+    }
+    #expect((0..<3).map { _ in queue.next(serving: 1) } == ["a1", "b1", nil])
+    queue.finish("b")
+    #expect(queue.next(serving: 1) == "b2" && queue.next(serving: 1) == nil)
+    queue.finish("a")
+    #expect(queue.next(serving: 1) == "a2" && queue.next(serving: 2) == "a3")
   }
 
   @Test func `an owner with its share is refused, and leaves room for others`() {

@@ -6,8 +6,9 @@ import Synchronization
 /// The threads that read journal and projection for requests, so that no reactor waits for a file.
 ///
 /// Short and long reads have threads of their own: what is long cannot delay what is short. Tokens
-/// take turns, so that one which asks without pause delays another by one read. Each read has a
-/// limit of processor time, past which it fails, because one that is long delays all others.
+/// take turns, and of the threads for long reads one token leaves one to others, so that its long
+/// reads, however many, delay nobody else's. Each read has a limit of processor time, past which it
+/// fails, because one that is long delays the others of its token.
 final class ReaderPool: Sendable {
   /// What a read may cost.
   enum Length: Int, Sendable, CaseIterable {
@@ -102,12 +103,13 @@ final class ReaderPool: Sendable {
   private func run(_ length: Length, _ wakeup: WakeupEvent) {
     let limit = WorkLimit(until: stopping)
     var opened: (reader: LedgerReader, generation: Int)?
-    while let (read, generation) = next(length, wakeup) {
+    while let (read, owner, generation) = next(length, wakeup) {
       if opened?.generation != generation { opened = open(limit).map { ($0, generation) } }
       limit.begin(milliseconds: milliseconds)
       read(opened?.reader)
       // The next read has what was committed meanwhile, and no snapshot is open while none comes.
       opened?.reader.endSnapshot()
+      state.withLock { $0.lanes[length.rawValue].waiting.finish(owner) }
     }
   }
 
@@ -121,14 +123,17 @@ final class ReaderPool: Sendable {
 
   /// Waits for a read: one at a time, so that no other waits for it behind a long one while another
   /// thread is idle. Returns nil once the pool has stopped and none is left.
-  private func next(_ length: Length, _ wakeup: WakeupEvent) -> (read: Read, generation: Int)? {
+  private func next(
+    _ length: Length, _ wakeup: WakeupEvent
+  ) -> (read: Read, owner: String, generation: Int)? {
     while true {
-      let (read, generation, isStopped) = state.withLock { state in
-        let read = state.lanes[length.rawValue].waiting.dequeue()
-        if read == nil, !state.isStopped { state.lanes[length.rawValue].idle.append(wakeup) }
-        return (read, state.generation, state.isStopped)
+      let (next, generation, isStopped) = state.withLock { state in
+        let most = length == .long ? Self.threads - 1 : Self.threads
+        let next = state.lanes[length.rawValue].waiting.dequeue(serving: most)
+        if next == nil, !state.isStopped { state.lanes[length.rawValue].idle.append(wakeup) }
+        return (next, state.generation, state.isStopped)
       }
-      if let read { return (read, generation) }
+      if let next { return (next.item, next.owner, generation) }
       if isStopped { return nil }
       wakeup.wait()
     }

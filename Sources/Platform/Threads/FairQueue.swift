@@ -34,6 +34,8 @@ public struct FairQueue<Item> {
   private var lanes: [String: Lane] = [:]
   /// The owners that have items, the next to be served first.
   private var turns: [String] = []
+  /// How many items of an owner are being served.
+  private var served: [String: Int] = [:]
   /// The number of items.
   public private(set) var count = 0
   private var bytes = 0
@@ -67,10 +69,16 @@ public struct FairQueue<Item> {
     return true
   }
 
-  /// Removes the oldest item of the owner whose turn it is.
-  public mutating func dequeue() -> Item? {
-    guard let owner = turns.first, var lane = lanes.removeValue(forKey: owner) else { return nil }
-    turns.removeFirst()
+  /// Removes the oldest item of the owner whose turn it is, passing over those of whom enough are
+  /// being served.
+  ///
+  /// - Parameter most: how many of one owner may be served at a time. The caller says with `finish`
+  ///   when one was.
+  public mutating func dequeue(serving most: Int = .max) -> (item: Item, owner: String)? {
+    guard let turn = turns.firstIndex(where: { served[$0] ?? 0 < most }),
+      var lane = lanes.removeValue(forKey: turns[turn])
+    else { return nil }
+    let owner = turns.remove(at: turn)
     let oldest = lane.removeFirst()
     if lane.count > 0 {
       lanes[owner] = lane
@@ -78,6 +86,14 @@ public struct FairQueue<Item> {
     }
     count -= 1
     bytes -= oldest?.bytes ?? 0
-    return oldest?.item
+    guard let oldest else { return nil }
+    served[owner, default: 0] += 1
+    return (oldest.item, owner)
+  }
+
+  /// Says that an item of an owner was served.
+  public mutating func finish(_ owner: String) {
+    let left = (served[owner] ?? 1) - 1
+    served[owner] = left > 0 ? left : nil
   }
 }
