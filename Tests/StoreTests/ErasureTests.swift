@@ -61,6 +61,22 @@ import Testing
     #expect(try files(scratch) == [])
   }
 
+  @Test func `a former journal that cannot be removed yet is removed by a later call`() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    _ = try opened.journal.append([.event(Sample.event(1)), Self.claim])
+    // A folder is removed as little as a file that no descriptor is left to look for.
+    let former = scratch.folder.path + "/" + DataFolder.formerJournal + "1.sqlite"
+    #expect(mkdir(former, 0o700) == 0)
+    #expect(throws: LedgerError.busy) { _ = try opened.journal.erase(account: Self.name) }
+    #expect(opened.journal.hasErased)
+    _ = try opened.journal.append([.event(Sample.event(2))])
+    #expect(rmdir(former) == 0)
+    #expect(FileManager.default.createFile(atPath: former, contents: Data(Self.name.utf8)))
+    try opened.journal.emptyWAL()
+    #expect(try !opened.journal.hasErased && files(scratch) == [])
+  }
+
   @Test(arguments: [false, true])
   func `no file has an account that was erased, in whatever order accounts come and go`(
     isShared: Bool

@@ -296,7 +296,8 @@ public final class Journal {
   /// is marked as closed meanwhile, because one that is marked as open is refused without its -wal
   /// (`StartUp`, 3).
   ///
-  /// - Throws: `LedgerError.busy` when a reader still uses the -wal, and what SQLite reports.
+  /// - Throws: `LedgerError.busy` when a reader still uses the -wal, or a former journal cannot be
+  ///   removed yet; and what SQLite reports.
   public func emptyWAL() throws(LedgerError) {
     let connection = try connection()
     do {
@@ -310,7 +311,7 @@ public final class Journal {
       try files?.begin()
       try emptied.get()
       guard hasErased else { return }
-      for path in try folder.formerJournals() { try DurableFile.remove(path) }
+      try removeFormerJournals()
       try connection.atomically { () throws(LedgerError) in
         try Meta(connection: connection).set(.erasureDue, 0)
       }
@@ -318,6 +319,15 @@ public final class Journal {
     } catch {
       recover(from: error)
       throw error
+    }
+  }
+
+  /// - Throws: `LedgerError.busy` whatever hinders it: a descriptor may be missing for a while.
+  private func removeFormerJournals() throws(LedgerError) {
+    do throws(LedgerError) {
+      for path in try folder.formerJournals() { try DurableFile.remove(path) }
+    } catch {
+      throw .busy
     }
   }
 
