@@ -82,6 +82,30 @@ import Testing
     #expect(catalog.unmappedCount(sold) == found.count)
   }
 
+  @Test func `what is in force counts, in its environment, in place of what is configured`() {
+    let configured = catalog(1) { _ in "gold" }
+    let sold = [Environment.production, .sandbox].flatMap { environment in
+      ["gold", "silver"].map { product($0, environment: environment) }
+    }
+    func found(_ inForce: [Environment: String]) -> [String] {
+      let mappings = inForce.map { environment, product in
+        (
+          StreamKey(
+            environment: environment, bundleId: "com.one", originalTransactionId: ""),
+          ["pro": NamedEntitlement(products: [product])]
+        )
+      }
+      let inForce = Dictionary(mappings) { $1 }
+      let found = configured.unmapped(sold, inForce: inForce).map(\.product.productId)
+      #expect(configured.unmappedCount(sold, inForce: inForce) == found.count)
+      return found
+    }
+    #expect(found([:]) == ["silver"])
+    #expect(found([.production: "silver", .sandbox: "silver"]) == ["gold"])
+    #expect(found([.sandbox: "silver"]) == ["gold", "silver"])
+    #expect(found([.sandbox: "*"]) == ["silver"])
+  }
+
   @Test func `spellings are compared for the first products, and groups for all`() {
     let catalog = catalog(1_000) { "product.\($0).monthly" }
     let bought = product("product.0.monthly", group: "1")

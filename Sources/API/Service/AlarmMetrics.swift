@@ -50,9 +50,9 @@ extension LedgerService {
     let catalog = configuration.entitlements
     page.single(
       "subledger_unmapped_products", .gauge,
-      "Products that were sold and are mapped to none of the configured entitlements, as of the "
+      "Products that were sold and to which the mapping in force gives no entitlement, as of the "
         + "last count; 0 if none is configured.",
-      catalog.isEmpty ? 0 : Int64(catalog.unmappedCount(rows.sold)))
+      catalog.isEmpty ? 0 : Int64(rows.unmappedCount(configured: catalog)))
   }
 
   private func writeReadiness(_ page: inout PrometheusText) {

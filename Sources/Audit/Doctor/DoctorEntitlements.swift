@@ -10,8 +10,9 @@ extension Doctor {
   func examineEntitlements() throws(LedgerError) {
     guard let projection else { return }
     let sold = try projection.soldProducts()
-    examineMapping(sold)
-    try examineMappingInForce()
+    let reader = try LedgerReader(folder, durations: configuration.nonRenewingDurations)
+    try examineMapping(sold, reader)
+    try examineMappingInForce(reader)
     let endless = Set(
       sold.filter { product in
         product.type == ProductType.nonRenewing
@@ -43,8 +44,7 @@ extension Doctor {
   }
 
   /// Whether the configured mapping is the one in force.
-  private func examineMappingInForce() throws(LedgerError) {
-    let reader = try LedgerReader(folder, durations: configuration.nonRenewingDurations)
+  private func examineMappingInForce(_ reader: LedgerReader) throws(LedgerError) {
     guard try !reader.mappingsInForce().isEmpty else { return }
     for other in try reader.otherMappings(configuration) {
       let (seq, token) = (other.seq.map { " #\($0)" } ?? "", other.token ?? "nobody yet")
@@ -57,12 +57,14 @@ extension Doctor {
     }
   }
 
-  private func examineMapping(_ sold: [SoldProduct]) {
+  private func examineMapping(
+    _ sold: [SoldProduct], _ reader: LedgerReader
+  ) throws(LedgerError) {
     let catalog = configuration.entitlements
     guard !catalog.isEmpty else {
       return report("none configured: /v1/customers answers with rows alone")
     }
-    let unmapped = catalog.unmapped(sold)
+    let unmapped = catalog.unmapped(sold, inForce: try reader.namesInForce())
     let names = catalog.names(in: configuration.apps.keys)
     if unmapped.isEmpty {
       report("every product that was sold gives one of \(names.count) configured")

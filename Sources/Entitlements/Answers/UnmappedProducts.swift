@@ -38,8 +38,13 @@ extension EntitlementCatalog {
   static let maximumComparisons = 2_000
 
   /// How many products `unmapped` finds.
-  public func unmappedCount(_ sold: some Sequence<SoldProduct>) -> Int {
-    soldApps(sold).reduce(0) { $0 + $1.unmapped.count }
+  public func unmappedCount(
+    _ sold: some Sequence<SoldProduct>, inForce: [StreamKey: Mapping] = [:]
+  ) -> Int {
+    let unmapped = soldApps(sold, inForce).flatMap { app in
+      app.unmapped.values.map { UnmappedKey(bundleId: $0.bundleId, productId: $0.productId) }
+    }
+    return Set(unmapped).count
   }
 
   /// The products that give no entitlement by name, consumables left out, each once for an app, in
@@ -48,18 +53,42 @@ extension EntitlementCatalog {
   /// What is spelt nearly as a product that nobody bought is probably meant by it. Else one of a
   /// subscription group whose other products all give one entitlement probably gives the same.
   /// Spellings are compared until `maximumComparisons` were.
-  public func unmapped(_ sold: some Sequence<SoldProduct>) -> [Unmapped] {
+  ///
+  /// - Parameter inForce: the mappings that count for an app and environment instead of what is
+  ///   configured; keys have no original transaction id.
+  public func unmapped(
+    _ sold: some Sequence<SoldProduct>, inForce: [StreamKey: Mapping] = [:]
+  ) -> [Unmapped] {
     var comparisons = Self.maximumComparisons
-    return soldApps(sold).flatMap { $0.described(&comparisons) }
+    var known: Set<UnmappedKey> = []
+    return soldApps(sold, inForce).flatMap { $0.described(&comparisons) }
+      .filter {
+        let product = $0.product
+        return known.insert(
+          UnmappedKey(bundleId: product.bundleId, productId: product.productId)
+        ).inserted
+      }
+      .sorted {
+        ($0.product.bundleId, $0.product.productId) < ($1.product.bundleId, $1.product.productId)
+      }
   }
 
-  private func soldApps(_ sold: some Sequence<SoldProduct>) -> [SoldApp] {
-    Dictionary(grouping: sold.filter { $0.type != ProductType.consumable }, by: \.bundleId)
-      .sorted { $0.key < $1.key }.map { SoldApp($1, mapping(of: $0)) }
+  private struct UnmappedKey: Hashable {
+    let bundleId, productId: String
+  }
+
+  private func soldApps(
+    _ sold: some Sequence<SoldProduct>, _ inForce: [StreamKey: Mapping]
+  ) -> [SoldApp] {
+    Dictionary(grouping: sold.filter { $0.type != ProductType.consumable }) {
+      StreamKey(environment: $0.environment, bundleId: $0.bundleId, originalTransactionId: "")
+    }
+    .sorted { $0.key < $1.key }
+    .map { SoldApp($1, inForce[$0] ?? mapping(of: $0.bundleId)) }
   }
 }
 
-/// The products of one app that were sold. What each gives is looked up once.
+/// The products of one app and environment that were sold. What each gives is looked up once.
 private struct SoldApp {
   private let mapping: EntitlementCatalog.Mapping
   private let bought: Set<String>
@@ -83,7 +112,7 @@ private struct SoldApp {
   func described(_ comparisons: inout Int) -> [EntitlementCatalog.Unmapped] {
     let unknown = mapping.sorted { $0.key < $1.key }.map { name, entitlement in
       (name, products: entitlement.products.filter { $0.last != "*" && !bought.contains($0) })
-    }
+    }.filter { !$0.products.isEmpty }
     return unmapped.sorted { $0.key < $1.key }.map { id, product in
       var misspelt: (name: String, product: String)?
       for (name, products) in unknown where misspelt == nil && products.count <= comparisons {

@@ -78,9 +78,37 @@ extension LedgerReader {
 
   /// The mapping in force of each app; keys have no original transaction id.
   ///
+  /// - Parameter time: what was in force then, milliseconds since 1970; nil for now.
   /// - Throws: what SQLite reports.
-  public func mappingsInForce() throws(LedgerError) -> [StreamKey: StoredStatement] {
-    try mappings().reduce(into: [:]) { $0[$1.app] = $1 }
+  public func mappingsInForce(at time: Int64? = nil) throws(LedgerError) -> [StreamKey:
+    StoredStatement]
+  {
+    try mappings().reduce(into: [:]) {
+      if $1.receivedAt <= time ?? .max { $0[$1.app] = $1 }
+    }
+  }
+
+  /// What products give by the mapping in force of each app; keys have no original transaction id.
+  ///
+  /// - Throws: what SQLite reports.
+  public func namesInForce() throws(LedgerError) -> [StreamKey: EntitlementCatalog.Mapping] {
+    try mappingsInForce().compactMapValues { said in
+      guard case .catalog(let mapping) = said.statement.content else { return nil }
+      return mapping
+    }
+  }
+
+  /// Every mapping that was put in force, in order, with the one of the same app that it replaced.
+  ///
+  /// - Throws: what SQLite reports.
+  public func mappingLog() throws(LedgerError) -> [(
+    said: StoredStatement, before: StoredStatement?
+  )] {
+    var last: [StreamKey: StoredStatement] = [:]
+    return try mappings().map { said in
+      defer { last[said.app] = said }
+      return (said, last[said.app])
+    }
   }
 
   /// The configured mappings that are not in force, by app: of every environment of the app.

@@ -26,7 +26,7 @@ final class OverviewCount {
   private var firstCounted: Int64 = 1
   private(set) var lastCounted: Int64 = 0
   private var firstWanted = Int64.max
-  /// The seq of each app's last event.
+  /// The seq of each app's last event, mappings left out.
   private(set) var lastSeqs: [App: Int64] = [:]
   /// The seq of each app's last notification, as far as it is found.
   private(set) var lastNotifications: [App: Int64] = [:]
@@ -111,7 +111,8 @@ final class OverviewCount {
         start: part.hour, app: app, notificationType: part.notificationType,
         source: part.source)
       hours[hour, default: 0] += part.count
-      lastSeqs[app] = max(lastSeqs[app] ?? 0, part.lastSeq)
+      // An app that was configured once by mistake has mappings, and is shown no longer.
+      if part.source != .catalog { lastSeqs[app] = max(lastSeqs[app] ?? 0, part.lastSeq) }
       if part.source.isNotification {
         lastNotifications[app] = max(lastNotifications[app] ?? 0, part.lastSeq)
       }

@@ -101,16 +101,15 @@ struct OverviewMaker {
       .map { ($0.key, $0.value) }
   }
 
-  /// None while no entitlement is configured, or no rows can be read.
+  /// By the mapping in force. None while no entitlement is configured, or no rows can be read.
   private func unmappedProducts(
     _ question: Overview.Question
   ) -> [EntitlementCatalog.Unmapped] {
     guard !configuration.entitlements.isEmpty, let projection = try? count.reader.projection(),
-      let sold = try? projection.soldProducts()
+      let sold = try? projection.soldProducts(), let inForce = try? count.reader.namesInForce()
     else { return [] }
     return configuration.entitlements.unmapped(
-      sold.filter { question.covers($0.environment, $0.bundleId) }
-    )
+      sold.filter { question.covers($0.environment, $0.bundleId) }, inForce: inForce)
   }
 
   // MARK: Quarantine and apps

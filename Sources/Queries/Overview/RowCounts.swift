@@ -10,8 +10,10 @@ public final class RowCounts: Sendable {
   private struct Latest {
     var counts: ProjectionReader.Counts?
     var confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations] = [:]
-    /// The products that were sold, and how many notifications each reason keeps in quarantine.
+    /// The products that were sold, the mappings in force, and how many notifications each reason
+    /// keeps in quarantine.
     var sold: [SoldProduct] = []
+    var inForce: [StreamKey: EntitlementCatalog.Mapping] = [:]
     var quarantined: [String: Int64] = [:]
     /// When they are counted again, nanoseconds of the monotonic clock.
     var due = Int64.min
@@ -34,8 +36,12 @@ public final class RowCounts: Sendable {
     latest.withLock { $0.confirmations }
   }
 
-  /// The products that were sold, as of the last counts.
-  public var sold: [SoldProduct] { latest.withLock { $0.sold } }
+  /// How many products were sold that are mapped to nothing, as of the last counts; of an app of
+  /// which no mapping was ever journaled, by what is configured.
+  public func unmappedCount(configured: EntitlementCatalog) -> Int {
+    let (sold, inForce) = latest.withLock { ($0.sold, $0.inForce) }
+    return configured.unmappedCount(sold, inForce: inForce)
+  }
 
   /// How many notifications are in quarantine, by reason, as of the last counts.
   public var quarantined: [String: Int64] { latest.withLock { $0.quarantined } }
@@ -51,12 +57,14 @@ public final class RowCounts: Sendable {
     reader.endSnapshot()
     let confirmations = try? reader.confirmations(since: now - Self.confirmed)
     let sold = try? reader.projection().soldProducts()
+    let inForce = try? reader.namesInForce()
     let quarantined = try? reader.journal.quarantineByReason()
     let ended = Clock.monotonicNanoseconds()
     latest.withLock { latest in
       latest.counts = counts
       latest.confirmations = confirmations ?? latest.confirmations
       latest.sold = sold ?? latest.sold
+      latest.inForce = inForce ?? latest.inForce
       if let quarantined {
         latest.quarantined = quarantined.reduce(into: [:]) { $0[$1.reason, default: 0] += $1.count }
       }

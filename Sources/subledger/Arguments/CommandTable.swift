@@ -209,7 +209,7 @@ enum CommandTable {
         + "of those who have an entitlement in Production would lose it, and at least 20, that "
         + "name keeps what gave it until --accept. --diff says who would lose and who would "
         + "gain, and exits with 1 if anybody does. Works while a daemon runs.",
-      usage: "[--diff FILE | --accept FILE]", flags: EntitlementsCommand.flags,
+      usage: "[--diff FILE | --accept FILE | --as-of T | --log]", flags: EntitlementsCommand.flags,
       example: "subledger entitlements --diff config.json --fail-on lost-access",
       action: EntitlementsCommand.run),
     Command(

@@ -127,10 +127,10 @@ import Testing
     let compared = try installation.run("entitlements", "--diff", other.path, "--output", file)
     #expect(compared.code == 1 && compared.output.contains("30 entitlements lost, 0 gained"))
     #expect(compared.output.contains(/lose: 30 +pro +pro\.monthly/), "\(compared)")
-    let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
-    #expect(lines.count == 31)
+    let written = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+    #expect(written.count == 31)
     let row = "Production,com.example.app,original_transaction_id,7001,pro,lost,pro.monthly,"
-    #expect(lines[1].hasPrefix(row))
+    #expect(written[1].hasPrefix(row))
     let gained = try installation.run(
       "entitlements", "--diff", other.path, "--fail-on", "gained-access")
     #expect(gained.code == 0)
@@ -145,6 +145,25 @@ import Testing
     #expect(try installation.run("entitlements", "--diff", other.path).code == 0)
     let overview = daemon.client().get("/v1/overview")?.json
     #expect(overview?["refused_mapping"]?.elements.isEmpty == true)
+
+    // What was in force when, and who said so.
+    let log = try installation.run("entitlements", "--log")
+    let lines = log.output.split(separator: "\n").map { $0.replacing(#/ {2,}/#, with: "  ") }
+    #expect(lines.count == 10, "\(log)")
+    #expect(lines[0].contains(#/#\d+  Production  com.example.app, by configuration/#), "\(log)")
+    #expect(lines[1] == "  + pro  pro.*")
+    #expect(lines.contains { $0.contains("by command") })
+    #expect(lines.suffix(2) == ["  - pro  pro.*", "  + pro  pro.yearly"], "\(log)")
+    let changes = try installation.run("entitlements", "--log", "--json").lines()
+    let (first, last) = (changes[0], changes[changes.count - 1])
+    #expect(first["before"]?.kind == .null)
+    #expect(last["before"]?["pro"]?["products"]?.elements.map(\.string) == ["pro.*"])
+    let then = try installation.run(
+      "entitlements", "--as-of", "\((last["at"]?.integer ?? 0) - 1)", "--json"
+    ).lines().first { $0["environment"]?.string == last["environment"]?.string }
+    #expect(then?["entitlements"]?["pro"]?["products"]?.elements.first?.string == "pro.*")
+    let never = try installation.run("entitlements", "--as-of", "2020-01-01T00:00:00Z")
+    #expect(never.code == 0 && never.output.hasPrefix("none was in force then"), "\(never)")
 
     // Without a limit, and back again: who gains is no loss.
     try reload(

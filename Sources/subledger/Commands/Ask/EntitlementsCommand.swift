@@ -15,13 +15,16 @@ enum EntitlementsCommand {
     .init(
       "--fail-on", "KIND",
       "with --diff: exit with 1 for any (default), lost-access or "
-        + "gained-access"), .json,
+        + "gained-access"),
+    .init("--as-of", "T", "what was in force then"),
+    .init("--log", "every mapping that was put in force, with what it changed"), .json,
   ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
     let configuration = try arguments.configuration()
     switch (arguments["--diff"], arguments["--accept"]) {
+    case (nil, nil) where arguments.has("--log"): return try log(configuration, arguments)
     case (nil, nil): return try show(configuration, arguments)
     case (let file?, nil): return try compare(file, configuration, arguments)
     case (nil, let file?): return try accept(file, configuration, arguments)
@@ -40,25 +43,34 @@ enum EntitlementsCommand {
     _ configuration: Configuration, _ arguments: Arguments
   ) throws(LedgerError) -> ExitCode {
     let reader = try QueryOptions.reader(configuration)
+    let time = try arguments.time("--as-of")
     let changed = try reader.changedMappings(configuration)
-    let inForce = try reader.mappingsInForce().sorted { $0.key < $1.key }
+    let inForce = try reader.mappingsInForce(at: time).sorted { $0.key < $1.key }
     for (app, said) in inForce {
       guard case .catalog(let mapping) = said.statement.content else { continue }
+      // What was in force at an earlier time is compared with nothing.
+      let isConfigured = time == nil ? changed[app] == nil : nil
       Terminal.print(
         .object([
           ("object", .string("mapping")), ("environment", .string(app.environment.rawValue)),
           ("bundle_id", .string(app.bundleId)), ("seq", .integer(said.seq)),
           ("since", .integer(said.receivedAt)), ("token", .string(said.statement.token)),
-          ("configured", .boolean(changed[app] == nil)),
+          ("configured", .optional(isConfigured)),
           ("entitlements", OwnerStatement.json(mapping)),
-        ]), or: text(app, said, mapping, isConfigured: changed[app] == nil), arguments)
+        ]), or: text(app, said, mapping, isConfigured: isConfigured ?? true), arguments)
     }
-    if inForce.isEmpty, !arguments.has("--json") {
-      Terminal.print(
-        "no mapping was journaled yet: the daemon does it when it starts with entitlements in its "
-          + "configuration")
-    }
+    if inForce.isEmpty, !arguments.has("--json") { Terminal.print(try absence(reader)) }
     return .good
+  }
+
+  /// Why no mapping is shown.
+  private static func absence(_ reader: LedgerReader) throws(LedgerError) -> String {
+    if let first = try reader.mappingLog().first {
+      return "none was in force then: the first one is of \(Timestamp.text(first.said.receivedAt))"
+    }
+    return
+      "no mapping was journaled yet: the daemon does it when it starts with entitlements in its "
+      + "configuration"
   }
 
   private static func text(
@@ -70,13 +82,59 @@ enum EntitlementsCommand {
       "\(app.environment.rawValue)  \(VisibleText.of(app.bundleId))  \(since), by "
       + "\(VisibleText.of(said.statement.token))"
       + (isConfigured ? "" : "; the configuration says otherwise, see --diff")
-    let lines = mapping.sorted { $0.key < $1.key }.map { name, entitlement in
+    return ([heading] + lines(mapping).map { "  " + $0 }).joined(separator: "\n")
+  }
+
+  /// A line for each name: what gives it.
+  private static func lines(_ mapping: EntitlementCatalog.Mapping) -> [String] {
+    mapping.sorted { $0.key < $1.key }.map { name, entitlement in
       let leeway = entitlement.accessLeeway
-      return "  " + name.padded(to: 26)
-        + entitlement.products.map(VisibleText.of).joined(separator: ", ")
+      return name.padded(to: 26) + entitlement.products.map(VisibleText.of).joined(separator: ", ")
         + (leeway == 0 ? "" : "  leeway \(DurationText.text(leeway))")
     }
-    return ([heading] + lines).joined(separator: "\n")
+  }
+
+  // MARK: What was in force
+
+  private static func log(
+    _ configuration: Configuration, _ arguments: Arguments
+  ) throws(LedgerError) -> ExitCode {
+    guard arguments["--as-of"] == nil else {
+      throw .usage("--log lists all times; leave out --as-of")
+    }
+    let reader = try QueryOptions.reader(configuration)
+    let said = try reader.mappingLog()
+    for (said, before) in said {
+      guard case .catalog(let mapping) = said.statement.content else { continue }
+      var replaced: EntitlementCatalog.Mapping?
+      if case .catalog(let mapping)? = before?.statement.content { replaced = mapping }
+      let statement = said.statement
+      Terminal.print(
+        .object([
+          ("object", .string("mapping_change")), ("seq", .integer(said.seq)),
+          ("at", .integer(said.receivedAt)),
+          ("environment", .string(statement.environment.rawValue)),
+          ("bundle_id", .string(statement.bundleId)), ("token", .string(statement.token)),
+          ("entitlements", OwnerStatement.json(mapping)),
+          ("before", replaced.map { OwnerStatement.json($0) } ?? .null),
+        ]), or: text(said, mapping, replaced ?? [:]), arguments)
+    }
+    if said.isEmpty, !arguments.has("--json") { Terminal.print(try absence(reader)) }
+    return .good
+  }
+
+  /// What a mapping changed: the names that it no longer gives, or gives otherwise, and those it
+  /// gives since.
+  private static func text(
+    _ said: StoredStatement, _ mapping: EntitlementCatalog.Mapping,
+    _ before: EntitlementCatalog.Mapping
+  ) -> String {
+    let heading =
+      "\(Timestamp.text(said.receivedAt))  #\(said.seq)  \(said.statement.environment.rawValue)  "
+      + "\(VisibleText.of(said.statement.bundleId)), by \(VisibleText.of(said.statement.token))"
+    let removed = lines(before.filter { mapping[$0.key] != $0.value }).map { "  - " + $0 }
+    let added = lines(mapping.filter { before[$0.key] != $0.value }).map { "  + " + $0 }
+    return ([heading] + removed + added).joined(separator: "\n")
   }
 
   // MARK: Who would lose and gain
