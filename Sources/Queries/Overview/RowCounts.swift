@@ -15,6 +15,8 @@ public final class RowCounts: Sendable {
     var sold: [SoldProduct] = []
     var inForce: [StreamKey: EntitlementCatalog.Mapping] = [:]
     var quarantined: [String: Int64] = [:]
+    /// How many of them are mapped to nothing, once that was asked for.
+    var unmapped: (configured: EntitlementCatalog, count: Int)?
     /// When they are counted again, nanoseconds of the monotonic clock.
     var due = Int64.min
   }
@@ -39,8 +41,11 @@ public final class RowCounts: Sendable {
   /// How many products were sold that are mapped to nothing, as of the last counts; of an app of
   /// which no mapping was ever journaled, by what is configured.
   public func unmappedCount(configured: EntitlementCatalog) -> Int {
-    let (sold, inForce) = latest.withLock { ($0.sold, $0.inForce) }
-    return configured.unmappedCount(sold, inForce: inForce)
+    let last = latest.withLock { $0 }
+    if let unmapped = last.unmapped, unmapped.configured == configured { return unmapped.count }
+    let count = configured.unmappedCount(last.sold, inForce: last.inForce)
+    latest.withLock { if $0.due == last.due { $0.unmapped = (configured, count) } }
+    return count
   }
 
   /// How many notifications are in quarantine, by reason, as of the last counts.
@@ -68,6 +73,7 @@ public final class RowCounts: Sendable {
       if let quarantined {
         latest.quarantined = quarantined.reduce(into: [:]) { $0[$1.reason, default: 0] += $1.count }
       }
+      latest.unmapped = nil
       latest.due = ended + max(Self.pause, 50 * (ended - begun))
     }
     return counts

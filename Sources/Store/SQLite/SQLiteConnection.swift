@@ -154,9 +154,9 @@ package final class SQLiteConnection {
   /// Kilobytes of pages that a connection holds at most. The writer has two that write, and the
   /// daemon some twenty that read: together they stay within its 120 MB. What is not held is read
   /// from the system's memory.
-  private static let (writersCache, readersCache) = (24_000, 2_000)
+  private static let (writersCache, readersCache) = (12_000, 1_000)
 
-  /// Holds half a megabyte of pages instead of two.
+  /// Holds half a megabyte of pages instead of one.
   ///
   /// - Throws: what SQLite reports.
   func limitCache() throws(LedgerError) { try execute("PRAGMA cache_size=-500") }
