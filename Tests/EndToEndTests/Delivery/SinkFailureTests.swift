@@ -38,6 +38,8 @@ import Testing
     try world.waitUntil("down") { world.sink(daemon)?["state"]?.string == "down" }
     #expect(world.sink(daemon)?["reason"]?.string == "HTTP 503")
     #expect(world.sink(daemon)?["last_status"]?.integer == 503)
+    let doctor = try world.installation.run("doctor", "--offline")
+    #expect(doctor.code == 1 && doctor.output.contains("backend is down: HTTP 503"), "\(doctor)")
     world.answer { _ in [.response(200, "")] }
     try world.waitUntil("all") { world.sink(daemon)?["seq"]?.integer == 20 }
     let delivered = world.seqs.suffix(20)

@@ -16,7 +16,7 @@ enum DoctorCommand {
       Examination("shared journal", Doctor.examineSharedJournal),
       Examination("daemon", isOfFolder: true, Doctor.examineDaemon),
       Examination("refusals", Doctor.examineRefusals),
-      Examination("sinks", Doctor.examineMirrors),
+      Examination("sinks", Doctor.examineDeliveries),
       Examination("app store") { doctor in
         {
           let checks = AppStoreKeyCheck.examine(doctor.configuration, isOffline: isOffline)
