@@ -30,6 +30,7 @@ enum CustomerRoutes {
     private(set) var asOf: Int64?
     private(set) var knownAt: Int64?
     private(set) var minSeq: Int64 = 0
+    private(set) var usesPresentKnowledge = false
     private(set) var usesPresentMapping = false
     /// How many of the ids were answered before.
     private(set) var after = 0
@@ -75,6 +76,7 @@ enum CustomerRoutes {
       asOf = value("as_of").flatMap(Timestamp.parse)
       knownAt = value("known_at").flatMap(Timestamp.parse)
       minSeq = value("min_seq").flatMap { Int64($0) } ?? 0
+      usesPresentKnowledge = value("knowledge") != nil
       usesPresentMapping = value("mapping") != nil
     }
 
@@ -96,8 +98,9 @@ enum CustomerRoutes {
     let apps = configuration.apps.keys.filter { app in
       asked.bundleId ?? app == app && token.covers(environment: asked.environment, bundleId: app)
     }
-    let question = LedgerReader.Question(
+    var question = LedgerReader.Question(
       asOf: asked.asOf, knownAt: asked.knownAt, now: Clock.now(), token: token)
+    question.usesPresentKnowledge = asked.usesPresentKnowledge
     func about(_ id: String) -> LedgerReader.CustomerQuestion {
       var about = LedgerReader.CustomerQuestion(
         id, asked.kind, asked.environment, bundleId: asked.bundleId,

@@ -188,11 +188,15 @@ enum EntitlementRoutes {
     _ id: String, _ request: HTTPRequest, _ query: QueryString, _ token: Configuration.ReadToken,
     _ reader: LedgerReader
   ) throws(LedgerError) -> HTTPResponse {
-    let document = try reader.entitlement(
-      id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
-      question(query, token))
-    return document.map { EntityTag.response($0.json, to: request) }
-      ?? absent(id, query, token, reader)
+    func document(_ question: LedgerReader.Question) throws(LedgerError) -> RowDocument? {
+      try reader.entitlement(
+        id, environment: query.environment ?? .production, bundleId: query["bundle_id"], question)
+    }
+    var question = question(query, token)
+    if let found = try document(question) { return EntityTag.response(found.json, to: request) }
+    question.usesPresentKnowledge = true
+    if query["as_of"] != nil, try document(question) != nil { return Problem.notSignedThen }
+    return absent(id, query, token, reader)
   }
 
   /// The purchases of one customer. A cursor is the date and the id of the last one shown.
@@ -278,8 +282,10 @@ enum EntitlementRoutes {
   private static func question(
     _ query: QueryString, _ token: Configuration.ReadToken
   ) -> LedgerReader.Question {
-    LedgerReader.Question(
+    var question = LedgerReader.Question(
       asOf: query.time("as_of"), knownAt: query.time("known_at"), now: Clock.now(), token: token)
+    question.usesPresentKnowledge = query["knowledge"] != nil
+    return question
   }
 }
 

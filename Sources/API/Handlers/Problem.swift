@@ -135,6 +135,7 @@ enum Problem {
   /// Nothing is said about customers: the path is one that the program does not have.
   static let noSuchRoute = response(404, "no_such_route")
   static let noSuchEntitlement = response(404, "no_such_entitlement")
+  static let notSignedThen = response(404, "not_signed_then")
   /// Only for tokens that cover both environments.
   static let wrongEnvironment = response(404, "wrong_environment")
   static let noSuchAccount = response(404, "no_such_account")

@@ -79,6 +79,10 @@ extension RefusalEntry {
       "Nothing is known under this id in this environment, or the token may not read it."),
     RefusalEntry(404, "no_such_grant", .others, "This customer has no grant of this id here."),
     RefusalEntry(
+      404, "not_signed_then", .others,
+      "Apple had signed nothing of this id by as_of, but has since something about that time.",
+      "Ask with knowledge=now for what is known of that time today."),
+    RefusalEntry(
       404, "wrong_environment", .others, "The id is known in the other environment alone.",
       "Set the parameter environment."),
     RefusalEntry(

@@ -125,6 +125,10 @@ struct Parameter: Sendable {
     "Answers from what had been received by this time, by the receive times in the journal; RFC "
       + "3339 or milliseconds."
   )
+  static let knowledge = Parameter(
+    "knowledge", .choice(["now"]),
+    "now: answers for the time of as_of from all that is known now, whenever Apple signed it, as "
+      + "entitlement_span_v1 does. By default what Apple had signed by then counts.")
   static let mapping = Parameter(
     "mapping", .choice(["now"]),
     "now: answers about the past by the mapping of products to entitlements that is in force now. "

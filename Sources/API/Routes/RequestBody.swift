@@ -91,7 +91,7 @@ extension RequestBody {
           "ids", .list(kind?.parameter ?? .text, 1...Int64(CustomerRoutes.maximumIds)),
           "The ids that you know the customers by."),
         Parameter("by", Parameter.by.kind, "What the ids are; app_account_token if absent."),
-        .environment, .onlyBundleId, .asOf, .knownAt, .mapping, .minSeq,
+        .environment, .onlyBundleId, .asOf, .knownAt, .knowledge, .mapping, .minSeq,
         Parameter("after", .cursor, "The next_page of an earlier answer to the same query."),
       ])
   }

@@ -111,7 +111,7 @@ extension Route {
     Route(
       .entitlement, "GET", "/v1/entitlements/{otid}", .token(.read),
       "Returns what one customer may use, now or at an earlier time.",
-      [.id, .environment, .bundleId, .asOf, .knownAt, .minSeq],
+      [.id, .environment, .bundleId, .asOf, .knownAt, .knowledge, .minSeq],
       [
         answer("The entitlement.", "Entitlement"), refused, unauthorized, notAllowed, absent,
         unavailable,
@@ -152,7 +152,10 @@ extension Route {
     Route(
       .customer, "GET", "/v1/customers/{id}", .token(.read),
       "Returns what one customer may use by name, and the rows that say so.",
-      [.customerId, .by, .environment, .onlyBundleId, .asOf, .knownAt, .mapping, .minSeq],
+      [
+        .customerId, .by, .environment, .onlyBundleId, .asOf, .knownAt, .knowledge, .mapping,
+        .minSeq,
+      ],
       [
         answer(
           "The customer; `known` is false if nothing is known under the id, which says nothing "

@@ -100,9 +100,9 @@ public struct AppStoreError: Error, Sendable, Equatable, CustomStringConvertible
   }
 
   private static let causes = """
-    the usual causes: keyId, issuerId and keyFile do not belong together; the key is no In-App \
-    Purchase key, or it is revoked; the app was never released, and has no Production yet; this \
-    clock is wrong
+    the usual causes: keyId, issuerId, keyFile and the app's bundleId do not belong together; the \
+    key is no In-App Purchase key, or it is revoked; the app was never released, and has no \
+    Production yet; this clock is wrong
     """
 
   private static func next(_ code: ErrorCode) -> String {

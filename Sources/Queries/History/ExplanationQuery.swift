@@ -18,7 +18,7 @@ extension LedgerReader {
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     guard let key = try Self.only(keys) else { return nil }
     let events = try journal.events(
-      of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+      of: key, signedThrough: question.signedThrough, receivedThrough: question.knownAt ?? .max)
     var stream = StreamFolding()
     for event in events { stream.fold(JournaledPayload(event)) }
     let row = EntitlementRow(stream.state, by: journal.fold)

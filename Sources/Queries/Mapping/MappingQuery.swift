@@ -19,7 +19,7 @@ extension LedgerReader {
     let known = try mappings()
     // Most questions are about now, and of one environment.
     let last = (known.last?.seq ?? 0, environment, catalog)
-    let isNow = !(question?.isAboutThePast ?? false)
+    let isNow = !(question?.hasMoment ?? false)
     if isNow, let kept = keptCatalog, kept.of == last {
       catalog = kept.catalog
       return
@@ -72,7 +72,7 @@ extension LedgerReader {
   private static func inForce(
     _ said: [StoredStatement], _ question: Question?
   ) -> StoredStatement? {
-    guard let question, question.isAboutThePast else { return said.last }
+    guard let question, question.hasMoment else { return said.last }
     return said.last(where: question.includes) ?? said.first
   }
 

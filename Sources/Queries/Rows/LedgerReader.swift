@@ -154,7 +154,7 @@ public final class LedgerReader {
   func confirmedAt(_ key: StreamKey, _ question: Question) throws(LedgerError) -> Int64? {
     if case .running(let projection) = source, !projection.holdsEvidence { return nil }
     return try journal.confirmedAt(
-      key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+      key, signedThrough: question.signedThrough, receivedThrough: question.knownAt ?? .max)
   }
 
   /// Whether the journal may have statements about customers. While a daemon runs, it knows.

@@ -16,7 +16,7 @@ extension LedgerReader {
     // Another fold decided what is held. Journaling all of it would give the same row.
     if question.through == nil, try !journal.isJudged() {
       let held = try journal.heldPayloads(
-        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+        of: key, signedThrough: question.signedThrough, receivedThrough: question.knownAt ?? .max)
       for payload in held { stream.fold(payload) }
     }
     var row = EntitlementRow(stream.state, by: journal.fold)
@@ -34,13 +34,13 @@ extension LedgerReader {
   ) throws(LedgerError) -> StreamFolding {
     var stream = StreamFolding()
     try journal.forEachPayload(
-      of: key, through: question.through ?? .max, signedThrough: question.asOf ?? .max,
+      of: key, through: question.through ?? .max, signedThrough: question.signedThrough,
       receivedThrough: question.knownAt ?? .max
     ) { (payload) throws(LedgerError) in
       try limit?.check()
       stream.fold(payload)
     }
-    if let seq = stream.unreadable, question.asOf != nil || question.knownAt != nil {
+    if let seq = stream.unreadable, question.isAboutThePast {
       throw .corrupt("the body of seq \(seq)")
     }
     return stream

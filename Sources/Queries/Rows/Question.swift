@@ -8,6 +8,8 @@ extension LedgerReader {
     /// The time at which rows are evaluated, from the events that Apple had signed by then; nil:
     /// now, from all events. Milliseconds since 1970, as all times here.
     var asOf: Int64?
+    /// Whether `asOf` is answered from all that is known now, whenever Apple signed it.
+    public var usesPresentKnowledge = false
     /// Only events that we had received by then are folded; nil: all events.
     var knownAt: Int64?
     /// Only events through this seq are folded; nil: all events.
@@ -36,7 +38,11 @@ extension LedgerReader {
 
     /// The time at which rows are evaluated.
     var time: Int64 { asOf ?? knownAt ?? now }
-    /// Whether the journal must be folded, because the projection only has rows as of now.
-    var isAboutThePast: Bool { asOf != nil || knownAt != nil || through != nil }
+    /// Events that Apple signed later are left out; milliseconds since 1970.
+    var signedThrough: Int64 { usesPresentKnowledge ? .max : asOf ?? .max }
+    /// Whether it is about another moment than now.
+    var hasMoment: Bool { asOf != nil || knownAt != nil || through != nil }
+    /// Whether the journal must be folded, because the projection only has what is known now.
+    var isAboutThePast: Bool { signedThrough != .max || knownAt != nil || through != nil }
   }
 }

@@ -19,7 +19,7 @@ extension LedgerReader {
     let state = try journaledState(of: key, question)
     guard state.eventCount > 0 else { return nil }
     let confirmed = try journal.confirmedTransactions(
-      key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+      key, signedThrough: question.signedThrough, receivedThrough: question.knownAt ?? .max)
     return try told(state.lines(of: key), of: key, question).map { $0.confirmed(at: confirmed) }
   }
 

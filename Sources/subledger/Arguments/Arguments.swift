@@ -25,7 +25,8 @@ struct Arguments {
       }
       let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let name = String(parts[0])
-      if plain.contains(name), parts.count == 1 {
+      if plain.contains(name) {
+        guard parts.count == 1 else { throw .usage("\(name) takes no value") }
         switches.insert(name)
       } else if valued.contains(name) {
         guard let value = parts.count == 2 ? String(parts[1]) : remaining.popFirst(),

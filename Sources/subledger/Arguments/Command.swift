@@ -42,6 +42,8 @@ struct Command: Sendable {
     static let bundle = Flag("--bundle-id", "ID", "needed only where two apps share the id")
     static let asOf = Flag("--as-of", "T", "what Apple had signed by this time")
     static let knownAt = Flag("--known-at", "T", "what the daemon had received by this time")
+    static let knowledge = Flag(
+      "--knowledge", "now", "with --as-of: from all that is known now, whenever Apple signed it")
     static let help = Flag("--help", "print help with an example")
     static let common = [
       Flag("--data", "DIR", "the data folder; also SUBLEDGER_DATA"),

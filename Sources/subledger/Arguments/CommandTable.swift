@@ -1,3 +1,4 @@
+import Delivery
 import Platform
 import Store
 
@@ -81,7 +82,7 @@ enum CommandTable {
   private static let reading = [
     Command(
       name: "entitlement", summary: "Prints one customer's entitlement, now or at a past moment.",
-      usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .json],
+      usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .knowledge, .json],
       example: "subledger entitlement 2000000000000001 --as-of 2026-01-31T10:00:00Z",
       action: EntitlementCommand.run),
     Command(
@@ -231,7 +232,10 @@ enum CommandTable {
         + "mirror-schema the SQL that makes a mirror's tables.",
       usage: "list | show|pause|resume|test NAME | skip NAME SEQ | retry NAME [SEQ] | replay NAME "
         + "| secret | public-key NAME | mirror-schema NAME",
-      flags: SinkOperations.flags, example: "subledger sink resume backend --from 1042-9f31c0aa",
+      flags: SinkOperations.flags,
+      operands: ["list"] + SinkCommand.Verb.allCases.map(\.rawValue)
+        + ["secret", "public-key", "mirror-schema"],
+      example: "subledger sink resume backend --from 1042-9f31c0aa",
       action: SinkOperations.run),
     Command(
       name: "shared-journal", summary: "Sets up the journal on PostgreSQL of several daemons.",
@@ -337,7 +341,8 @@ enum CommandTable {
     Command(
       name: "help", summary: "Prints the help of a command, or a topic of the documentation.",
       details: HelpTopic.list, usage: "[COMMAND | TOPIC | operating PAGE]", flags: [],
-      operands: HelpTopic.allCases.map(\.rawValue), example: "subledger help configuration",
+      operands: HelpTopic.allCases.map(\.rawValue) + OperatingPage.allCases.map(\.rawValue),
+      example: "subledger help configuration",
       action: HelpCommand.run),
     Command(
       name: "man", summary: "Prints a manual page in roff: subledger(1) or subledger-config(5).",

@@ -1,4 +1,6 @@
+import AppStore
 import Platform
+import Queries
 
 /// Completions for a shell, made from the table that `--help` is made from.
 enum Completions {
@@ -28,6 +30,17 @@ enum Completions {
     ["FILE", "DIR", "FILE|-"].contains(flag.value)
   }
 
+  /// The values that a flag takes, where they are few.
+  private static func choices(_ flag: Command.Flag) -> String? {
+    switch flag.name {
+    case "--environment": Environment.all.map(\.rawValue).joined(separator: " ")
+    case "--by": IdKind.allCases.map(\.rawValue).joined(separator: " ")
+    default: flag.value == "now" ? "now" : nil
+    }
+  }
+
+  private typealias IdKind = LedgerReader.CustomerQuestion.IdKind
+
   // MARK: bash
 
   private static var bash: String {
@@ -39,7 +52,15 @@ enum Completions {
       cases += "    \(command.name)) flags='\(flags)' operands='\(operands)' ;;\n"
     }
     let paths = Set(commands.flatMap(flags).filter(isPath).map(\.name)).sorted()
-    let valued = Set(commands.flatMap(flags).filter { $0.value != nil && !isPath($0) }.map(\.name))
+    let valued = commands.flatMap(flags).filter { $0.value != nil && !isPath($0) }
+    let open = Set(valued.filter { choices($0) == nil }.map(\.name)).sorted()
+    let closed = Set(
+      valued.compactMap { flag in
+        choices(flag).map {
+          "      \(flag.name)) COMPREPLY=($(compgen -W '\($0)' -- \"$word\")); return ;;"
+        }
+      }
+    ).sorted().joined(separator: "\n")
     return """
       # bash completion for subledger
       _subledger() {
@@ -52,8 +73,8 @@ enum Completions {
         case $before in
           \(paths.joined(separator: "|"))) compopt -o filenames
             COMPREPLY=($(compgen -f -- "$word")); return ;;
-          --environment) COMPREPLY=($(compgen -W 'Production Sandbox' -- "$word")); return ;;
-          \(valued.subtracting(["--environment"]).sorted().joined(separator: "|"))) return ;;
+      \(closed)
+          \(open.joined(separator: "|"))) return ;;
         esac
         case ${COMP_WORDS[1]} in
       \(cases)  esac
@@ -82,8 +103,7 @@ enum Completions {
     var cases = ""
     for command in commands {
       var lines = flags(command).map { flag in
-        let action =
-          isPath(flag) ? ":_files" : flag.name == "--environment" ? ":(Production Sandbox)" : ":"
+        let action = isPath(flag) ? ":_files" : choices(flag).map { ":(\($0))" } ?? ":"
         let value = flag.value.map { ":\(zshText($0))\(action)" } ?? ""
         return "        '\(flag.name)[\(zshText(flag.meaning))]\(value)'"
       }
@@ -131,8 +151,8 @@ enum Completions {
         "complete -c subledger \(condition) " + (operands.isEmpty ? "-F" : "-a '\(operands)'"))
       for flag in flags(command) {
         var line = "complete -c subledger \(condition) -l \(flag.name.dropFirst(2))"
-        if flag.name == "--environment" {
-          line += " -x -a 'Production Sandbox'"
+        if let choices = choices(flag) {
+          line += " -x -a '\(choices)'"
         } else if flag.value != nil {
           line += isPath(flag) ? " -r -F" : " -x"
         }

@@ -111,6 +111,12 @@ import Testing
     #expect(try seqs("--subtype", "VOLUNTARY").isEmpty)
     #expect(try seqs("--bundle-id", "com.example.app").count == 12)
     #expect(try seqs("--bundle-id", "com.example.other").isEmpty)
+    #expect(try seqs("--source", "v2,v1").count == 12)
+    #expect(try seqs("--source", "catalog").isEmpty)
+    let source = try installation.run("events", "--source", "apple")
+    #expect(source.code == 2 && source.errors.contains("--source takes any of v2,v1,"))
+    let valued = try installation.run("events", "--json=1")
+    #expect(valued.code == 2 && valued.errors.contains("--json takes no value"), "\(valued)")
     let since = "2026-01-01T00:00:03Z"
     #expect(try seqs("--since", since) == Array(4...12))
     #expect(try seqs("--until", since) == [1, 2, 3])

@@ -62,15 +62,19 @@ import Testing
       ask subledger help conf
       ask subledger help expl
       ask subledger man subledger-
+      ask subledger help mirr
+      ask subledger customer x --by app_t
+      ask subledger sink sk
+      ask subledger entitlement x --knowledge n
       """.utf8
     ).write(to: script)
     let finished = try RunningCommand(
       [script.path], in: work.folder, program: URL(filePath: "/bin/bash")
     ).finish()
     #expect(
-      finished.output.split(separator: "\n", omittingEmptySubsequences: false).prefix(8) == [
+      finished.output.split(separator: "\n", omittingEmptySubsequences: false).prefix(12) == [
         "verify version", "--anchors --anchor-key", "admit", "Sandbox", "", "configuration",
-        "explain", "subledger-config",
+        "explain", "subledger-config", "mirror", "app_transaction_id", "skip", "now",
       ], "\(finished)")
   }
 

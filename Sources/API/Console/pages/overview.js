@@ -177,8 +177,8 @@ const byOutcome = (data) => outcomes.map(([name, tone, outcome]) => [name, tone,
 
 function subscriptions(data) {
   if (!data.rows) {
-    return card("Subscriptions by status", null, soft("They are being counted, or the projection ",
-      "is being built for the first time."));
+    return card("Subscriptions by status", null, soft("They are being counted, or the rows of ",
+      "this version are being built."));
   }
   const rows = Object.keys(statuses).map((name) => [name, total(data.rows.by_status.filter(
     (item) => item.status === name))]);

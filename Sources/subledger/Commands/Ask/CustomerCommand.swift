@@ -12,7 +12,7 @@ enum CustomerCommand {
   static let flags: [Command.Flag] = [
     .init(
       "--by", "KIND", "what the ID is: \(kinds); app_account_token by default"),
-    .environment, .init("--bundle-id", "ID", "only rows of this app"), .asOf, .knownAt,
+    .environment, .init("--bundle-id", "ID", "only rows of this app"), .asOf, .knownAt, .knowledge,
     .init("--mapping", "now", "answer about the past by the mapping of products in force now"),
     .json,
   ]

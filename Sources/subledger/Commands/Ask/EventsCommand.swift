@@ -12,6 +12,7 @@ enum EventsCommand {
   static let flags: [Command.Flag] = [
     .init("--type", "TYPE", "notification type, such as DID_RENEW"),
     .init("--subtype", "SUBTYPE", "subtype, such as BILLING_RECOVERY"),
+    .init("--source", "LIST", "what told it, as v2,v1, receipt, or catalog for your mappings"),
     .init("--environment", "E", "Production or Sandbox; both by default"),
     .init("--bundle-id", "ID", "one app"), .init("--otid", "OTID", "one original transaction id"),
     .init("--since", "T", "received at T or later, the time that is printed"),
@@ -68,9 +69,11 @@ enum EventsCommand {
   private static func waitForEvent(
     _ filter: EventFilter, after head: Head, _ folder: DataFolder, _ cancellation: Cancellation
   ) {
+    let sources = filter.sources.map(\.rawValue)
     let wanted: [(name: String, value: String?)] = [
       ("after", Feed.cursor(head.seq, head.hash)), ("wait", "30"), ("limit", "1"),
       ("type", filter.notificationTypes.first), ("subtype", filter.subtype),
+      ("source", sources.isEmpty ? nil : sources.joined(separator: ",")),
       ("environment", filter.environment?.rawValue), ("bundle_id", filter.bundleId),
       ("original_transaction_id", filter.originalTransactionId),
     ]
@@ -88,6 +91,7 @@ enum EventsCommand {
     var filter = EventFilter()
     filter.notificationTypes = arguments["--type"].map { [$0] } ?? []
     filter.subtype = arguments["--subtype"]
+    filter.sources = try sources(arguments)
     filter.environment = try arguments.environment()
     filter.bundleId = arguments["--bundle-id"]
     filter.originalTransactionId = arguments["--otid"]
@@ -99,6 +103,17 @@ enum EventsCommand {
       filter.received = first...(end - 1)
     }
     return filter
+  }
+
+  private static func sources(_ arguments: Arguments) throws(LedgerError) -> [EventSource] {
+    let all = EventSource.all.map(\.rawValue)
+    return try (arguments["--source"]?.split(separator: ",") ?? [])
+      .map { (name) throws(LedgerError) in
+        guard all.contains(String(name)) else {
+          throw .usage("--source takes any of \(all.joined(separator: ","))")
+        }
+        return EventSource(rawValue: String(name))
+      }
   }
 
   private static func print(

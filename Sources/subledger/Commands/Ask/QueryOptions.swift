@@ -13,9 +13,14 @@ enum QueryOptions {
   static func question(
     _ arguments: Arguments
   ) throws(LedgerError) -> LedgerReader.Question {
-    LedgerReader.Question(
+    var question = LedgerReader.Question(
       asOf: try arguments.time("--as-of"), knownAt: try arguments.time("--known-at"),
       now: Clock.now())
+    guard ["now", nil].contains(arguments["--knowledge"]) else {
+      throw .usage("--knowledge takes now")
+    }
+    question.usesPresentKnowledge = arguments["--knowledge"] != nil
+    return question
   }
 
   /// A reader of the configured data folder.
@@ -66,7 +71,8 @@ enum QueryOptions {
     }
     if let moment = arguments["--as-of"] ?? arguments["--known-at"] {
       return .findings(
-        "no \(what) with this id in \(environment) at \(moment); without a moment it may have one")
+        "no \(what) with this id in \(environment) at \(moment), by what Apple had signed by then; "
+          + "without a moment it may have one, and with --knowledge now what is known since counts")
     }
     return .findings("no \(what) with this id in \(environment); see: subledger events")
   }
