@@ -11,7 +11,7 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: path) }
     let connection = try SQLiteConnection.open(path, mode)
     let held = try connection.statement("PRAGMA cache_size").first { $0.int(0) }
-    #expect(held == (mode == .read ? -2_000 : -24_000))
+    #expect(held == (mode == .read ? -1_000 : -12_000))
     connection.close()
   }
 }

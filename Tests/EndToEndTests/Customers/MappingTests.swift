@@ -282,6 +282,11 @@ import Testing
     #expect(pro(daemon)?["active"]?.boolean == false)
     try reload(installation, daemon, with: [mapping("pro.*")])
     try daemon.command.wait(60, "the mapping") { pro(daemon)?["active"]?.boolean == true }
+    // Each environment has a mapping of its own, and that of the Sandbox comes second.
+    try daemon.command.wait(60, "both environments") {
+      let shown = try? installation.run("entitlements", "--json").lines()
+      return shown?.allSatisfy { $0["configured"]?.boolean == true } ?? false
+    }
     let same = try installation.run("entitlements", "--accept", installation.config.path)
     #expect(same.output.contains("in force already") && same.errors.isEmpty, "\(same)")
     #expect(try daemon.stop().code == 0)
