@@ -98,7 +98,8 @@ import Testing
     let setting = try Setting()
     try setting.store.control(#"{"clockSkew":-600000}"#)
     let report = try setting.report(1)
-    setting.expectFailure("request", report, next: "keyId, issuerId, keyFile and the app's bundleId")
+    setting.expectFailure(
+      "request", report, next: "keyId, issuerId, keyFile and the app's bundleId")
     let what = try #require(report["what"]?.string)
     #expect(what.contains("401") && what.contains("s ahead of Apple's"), "\(what)")
     try setting.store.control(#"{"clockSkew":0,"neverReleased":true}"#)
