@@ -40,7 +40,7 @@ extension LedgerReader {
       try limit?.check()
       stream.fold(payload)
     }
-    if let seq = stream.unreadable, question.isAboutThePast {
+    if let seq = stream.unreadable, question.signedThrough != .max || question.knownAt != nil {
       throw .corrupt("the body of seq \(seq)")
     }
     return stream
