@@ -224,6 +224,12 @@ import Testing
     #expect(session.browser.failedRequests == [])
   }
 
+  /// That the row is that of the slider's time.
+  private static let showsItsMoment = """
+    document.querySelector('.who .tag')?.textContent === \
+    'as of ' + document.querySelector('#moment-text').textContent.slice(6, 22)
+    """
+
   @Test func `the slider shows the row as of its time`() throws {
     let session = try ConsoleSession(try Installation.withCustomer())
     let (browser, client) = (session.browser, session.daemon.client())
@@ -235,7 +241,8 @@ import Testing
     #expect(try browser.text("#moment-text").hasPrefix("Now: "))
     // From event to event, with the mouse.
     try browser.click("#earlier")
-    try browser.wait("document.querySelector('#moment-text').textContent.startsWith('As of')")
+    // The row of the moment is taller than that of now: what is below it moves when it comes.
+    try browser.wait(Self.showsItsMoment)
     #expect(try browser.text("#moment-text") == "As of 2026-01-01 01:30:00 UTC: Refunded")
     try browser.click("#earlier")
     try browser.wait("document.querySelector('.who .pill').textContent === 'Active'")
@@ -248,7 +255,7 @@ import Testing
     // With the keyboard: at any position, the row equals what the route answers.
     try browser.value("document.getElementById('moment').focus()")
     for _ in 0..<12 { try browser.press("ArrowRight", code: 39) }
-    usleep(400_000)
+    try browser.wait(Self.showsItsMoment)
     let shown = try browser.text("#moment-text")
     let time = shown.dropFirst(6).prefix(19).replacingOccurrences(of: " ", with: "T") + "Z"
     let row = try #require(client.get("/v1/entitlements/7000?as_of=\(time)")?.json)
