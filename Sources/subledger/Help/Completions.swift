@@ -34,8 +34,8 @@ enum Completions {
   private static func choices(_ flag: Command.Flag) -> String? {
     switch flag.name {
     case "--environment": Environment.all.map(\.rawValue).joined(separator: " ")
-    case "--by": IdKind.allCases.map(\.rawValue).joined(separator: " ")
-    default: flag.value == "now" ? "now" : nil
+    case "--by" where flag.value == "KIND": IdKind.allCases.map(\.rawValue).joined(separator: " ")
+    default: ["now", "signed"].contains(flag.value) ? flag.value : nil
     }
   }
 

@@ -105,6 +105,11 @@ import Testing
     ]
     #expect(try dates() == all)
     #expect(try dates("--limit", "2") == Array(all.suffix(2)))
+    #expect(try dates("--by", "signed") == all.sorted())
+    #expect(try dates("--by", "signed", "--limit", "2") == Array(all.sorted().suffix(2)))
+    let sorted = try history(installation, "7000", "--by", "signed").output
+    #expect(sorted.contains("4 events, by date; times are UTC\n"), "\(sorted)")
+    #expect(try history(installation, "7000", "--by", "name").code == 2)
     #expect(try dates("--since", "2026-01-01T00:05:00Z") == [all[1], all[2], all[4]])
     #expect(try dates("--since", "2026-01-01T00:05:00Z", "--limit", "1") == [all[4]])
     #expect(try history(installation, "7000", "--limit", "2", "--json").lines().count == 2)

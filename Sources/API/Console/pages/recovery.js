@@ -87,7 +87,8 @@ export function summary(app, data) {
     found.gone ? [" ", tag("amber", "Apple no longer has all")] : null, failed(found.error)]
       : "No recovery since the daemon started",
     compared ? [when("Reconciliation", compared.at), compared.asked
-      ? `${count(compared.asked)} due, ${count(compared.differed)} differed`
+      ? `${count(compared.asked)} due, ${count(compared.differed)} differed${compared.unknown
+        ? `, ${count(compared.unknown)} unknown to Apple` : ""}`
       : compared.error ? "nobody was asked about" : "nobody was due",
     compared.remaining ? [" ", tag("red", `${count(compared.remaining)} still differ`)] : null,
     failed(compared.error)] : data.recovery.reconciled_at

@@ -125,6 +125,9 @@ enum ImportCommand {
     for (code, count) in report.refused.sorted(by: { $0.key < $1.key }) {
       lines.append("not taken           \(count): \(code)")
     }
+    if !report.isCancelled, report.failure == nil {
+      lines.append("next: subledger recover, for the notifications that Apple has of 180 days")
+    }
     return lines.joined(separator: "\n")
   }
 }

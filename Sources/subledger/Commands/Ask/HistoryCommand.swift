@@ -8,7 +8,10 @@ enum HistoryCommand {
   static let flags: [Command.Flag] =
     [.environment, .bundle, .asOf, .knownAt]
     + TimelineFilter.flags("entries")
-    + [.init("--raw", "add what Apple's notifications say, decoded"), .json]
+    + [
+      .init("--by", "signed", "in the order of the dates of Apple, not as entries arrived"),
+      .init("--raw", "add what Apple's notifications say, decoded"), .json,
+    ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let id = try arguments.operand("an original transaction id")
@@ -25,7 +28,8 @@ enum HistoryCommand {
         (other) throws(LedgerError) in try history(other) != nil
       }
     }
-    let items = try TimelineFilter(arguments).selected(from: history.items)
+    let filter = try TimelineFilter(arguments)
+    let items = filter.selected(from: history.items)
     if arguments.has("--json") {
       for item in items { Terminal.print(item.json) }
       if let time = history.confirmedAt {
@@ -34,7 +38,7 @@ enum HistoryCommand {
       }
       return .good
     }
-    Terminal.print(HistoryText.heading(history, shown: items.count))
+    Terminal.print(HistoryText.heading(history, shown: items.count, isByDate: filter.isByDate))
     let width = HistoryText.numberWidth(history)
     for item in items { Terminal.print(HistoryText.block(item, width)) }
     if let closing = HistoryText.closing(history) { Terminal.print(closing) }

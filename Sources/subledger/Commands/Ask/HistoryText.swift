@@ -13,8 +13,10 @@ enum HistoryText {
     "environment", "bundle_id", "original_transaction_id",
   ]
 
-  /// - Parameter shown: how many entries follow.
-  static func heading(_ history: History, shown: Int) -> String {
+  /// - Parameters:
+  ///   - shown: how many entries follow.
+  ///   - isByDate: whether they follow by their dates, not as they came.
+  static func heading(_ history: History, shown: Int, isByDate: Bool) -> String {
     let key = history.key
     var paragraph = TextWrapper()
     paragraph.add(
@@ -25,7 +27,8 @@ enum HistoryText {
     let more = history.hasMoreQuarantined ? " or more" : ""
     paragraph.add(
       "\(events) \(events == 1 ? "event" : "events")"
-        + (others == 0 ? "" : ", \(others)\(more) in quarantine") + ", as received; times are UTC"
+        + (others == 0 ? "" : ", \(others)\(more) in quarantine")
+        + (isByDate ? ", by date" : ", as received") + "; times are UTC"
         + (shown == history.items.count ? "" : "; \(shown) of \(history.items.count) entries shown")
     )
     paragraph.addBlank()

@@ -7,6 +7,8 @@ import Store
 struct TimelineFilter {
   private let since: Int64?
   private let limit: Int
+  /// Whether entries come in the order of their dates, not in that of their arrival.
+  let isByDate: Bool
 
   static func flags(_ what: String) -> [Command.Flag] {
     [
@@ -18,12 +20,19 @@ struct TimelineFilter {
   /// - Throws: `LedgerError.usage` if a flag has no time or no number.
   init(_ arguments: Arguments) throws(LedgerError) {
     since = try arguments.time("--since")
+    isByDate = arguments["--by"] == "signed"
+    guard isByDate || arguments["--by"] == nil else { throw .usage("--by takes signed") }
     limit = Int(try arguments.number("--limit", 1...1_000_000_000) ?? 1_000_000_000)
   }
 
-  /// The newest entries of a timeline, in its order.
+  /// The newest entries of a timeline, in its order or by their dates.
   func selected(from items: [History.Item]) -> ArraySlice<History.Item> {
-    items.filter { $0.date >= since ?? .min }.suffix(limit)
+    let found = items.filter { $0.date >= since ?? .min }
+    guard isByDate else { return found.suffix(limit) }
+    let sorted = found.enumerated().sorted {
+      ($0.element.date, $0.offset) < ($1.element.date, $1.offset)
+    }
+    return sorted.map { $0.element }.suffix(limit)
   }
 
   /// The fields that were decided last, in their order.
