@@ -47,7 +47,8 @@ public struct SchemaMigration {
   ///
   /// - Parameter now: milliseconds since 1970 UTC.
   /// - Throws: `.sharedNewer` for a schema of a newer program, `.sharedRefused` for one of another
-  ///   program, or where a right is missing; `.sharedNotNow` if the server does not answer.
+  ///   program, or where a right is missing, which it names; `.sharedNotNow` if the server does not
+  ///   answer. The connection is then of no more use.
   public func run(
     on connection: PostgresConnection, now: Int64, by deadline: Deadline
   ) throws(LedgerError) -> Outcome {
@@ -58,11 +59,23 @@ public struct SchemaMigration {
       FailurePolicy.beforeCommit,
       try connection.execute(
         "SELECT 1 FROM pg_roles WHERE rolname = $1", [.text(daemon.name)], by: deadline))
-    let steps = known.dropFirst(found).map { sql($0.sql) + record($0, at: String(now)) }
-    let script = ((role.count == 0 ? [createRole] : []) + steps + (found == 0 ? [trust] : []))
-      .joined(separator: "\n")
-    // Several statements without a BEGIN of their own are one SQL transaction.
-    try mapError(FailurePolicy.beforeCommit, try connection.run(script: script, by: deadline))
+    func run(_ script: String, _ what: String, needs right: String) throws(LedgerError) {
+      do throws(PostgresError) { try connection.run(script: script, by: deadline) } catch {
+        guard error.state?.code == "42501" else { throw FailurePolicy.beforeCommit(error) }
+        throw .sharedRightMissing(what, right)
+      }
+    }
+    try run("BEGIN", "BEGIN", needs: "")
+    if role.count == 0 {
+      try run(createRole, createRole, needs: "CREATEROLE, or let a role that has it do this first")
+    }
+    for step in known.dropFirst(found) {
+      try run(
+        sql(step.sql) + record(step, at: String(now)), "migration \(step.number), \(step.name)",
+        needs: step.number == 1
+          ? "CREATE on the database, which its owner grants" : "to own the schema and its tables")
+    }
+    try run((found == 0 ? trust : "") + "COMMIT", "COMMIT", needs: "")
     return .migrated(from: found, to: known.count)
   }
 

@@ -51,6 +51,13 @@ extension LedgerError {
       detail: state)
   }
 
+  /// What the role that makes the tables may not do, and the right that it needs.
+  public static func sharedRightMissing(_ what: String, _ right: String) -> LedgerError {
+    LedgerError(
+      .sharedRefused, .temporary, "the database refuses the role of --connection (42501): \(what)",
+      next: "it needs \(right)", detail: "42501")
+  }
+
   public static func sharedNewer(found: Int, known: Int) -> LedgerError {
     LedgerError(
       .sharedNewer, .usage, "the shared journal has schema \(found), this program knows \(known)",

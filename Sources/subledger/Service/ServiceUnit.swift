@@ -88,7 +88,7 @@ struct ServiceUnit {
   /// of its configuration.
   private var credentials: String {
     guard let secret else {
-      return "# A V1 secret: LoadCredential=v1.secret:\(plan.folder)/v1.secret"
+      return "# A V1 secret, or Apple's key: LoadCredential=v1.secret:\(plan.folder)/v1.secret"
     }
     return
       "# systemd reads it at the start: a new secret needs a restart.\nLoadCredential=v1.secret:"

@@ -76,6 +76,32 @@ import Testing
     }
   }
 
+  @Test func `a role that lacks a right for the tables is told what was refused and what it needs`()
+    throws
+  {
+    let server = try TemporaryPostgres.shared.get()
+    let database = try server.makeDatabase()
+    let schema = try #require(PostgresIdentifier("r_\(database)"))
+    let role = "maker_\(database)"
+    try server.sql("CREATE ROLE \(role) LOGIN", in: database)
+    func migrate() throws -> SchemaMigration.Outcome {
+      let soon = Deadline(milliseconds: 10_000)
+      let address = try PostgresAddress(checking: server.address(database, user: role))
+      return try SchemaMigration(schema: schema).run(
+        on: PostgresConnection.dial(address, password: nil, by: soon), now: 0, by: soon)
+    }
+    for (right, what, needs) in [
+      ("ALTER ROLE \(role) CREATEROLE", "CREATE ROLE", "CREATEROLE"),
+      ("GRANT CREATE ON DATABASE \(database) TO \(role)", "migration 1", "CREATE on the database"),
+    ] {
+      let refused = #expect(throws: LedgerError.self) { try migrate() }
+      #expect(refused?.code == .sharedRefused && refused?.message.contains(what) == true)
+      #expect(refused?.next?.contains(needs) == true, "\(String(describing: refused))")
+      try server.sql(right, in: database)
+    }
+    #expect(try migrate() == .migrated(from: 0, to: Migrations.sharedJournal.count))
+  }
+
   @Test func `the printed script makes the same tables with psql`() throws {
     let server = try TemporaryPostgres.shared.get()
     let fixture = try JournalFixture()

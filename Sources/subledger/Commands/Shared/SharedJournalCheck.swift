@@ -25,7 +25,7 @@ extension Doctor {
       server = try ServerReport(shared.settings, by: Deadline(milliseconds: Self.serverLimit))
     } catch {
       return reportFinding(
-        "cannot be used: \(error)",
+        "cannot be used: \(error.message)",
         next: "check the server, \"connection\", \"passwordFile\" and the role's rights")
     }
     examineRights(server)
