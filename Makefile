@@ -12,8 +12,6 @@ TEST     = SWIFT=$(SWIFT) .ci/tests
 SHARE    = $(DESTDIR)$(PREFIX)/share
 CATALOG  = Sources/subledger/subledger.docc
 MONITORING = $(CATALOG)/monitoring
-# Pages are installed in one folder, with those of `operating` below it.
-LINKS    = s~\]\(\.\./\.\./\.\./[A-Za-z/]*\.docc/~](../~g; s~\]\(\.\./\.\./[A-Za-z/]*\.docc/~](~g
 # The commit for the version, with `.changed` where files differ from it; empty without a repository.
 COMMIT   = $(shell test -e .git && git describe --always --abbrev=7 --exclude='*' --dirty=.changed)
 # The same program with another fold (`Fold.changed` of the tests), and how many customers `trial`
@@ -286,12 +284,11 @@ install: build ## Installs binary, manual, pages, completions and alert rules un
 	$(BINARY) completions zsh >$(SHARE)/zsh/site-functions/_subledger
 	$(BINARY) completions fish >$(SHARE)/fish/vendor_completions.d/subledger.fish
 	install -D -m 0644 -t $(SHARE)/doc/subledger $(MONITORING)/alerts.yml $(MONITORING)/dashboard.json \
-	  $(CATALOG)/Operating.md Sources/Store/Store.docc/Format.md Sources/API/API.docc/Backends.md
+	  $(CATALOG)/Operating.md
 	install -D -m 0644 -t $(SHARE)/doc/subledger/operating $(CATALOG)/operating/*.md
 	install -D -m 0644 -t $(SHARE)/doc/subledger/deploy $(CATALOG)/deploy/compose.yaml \
 	  $(CATALOG)/deploy/Caddyfile
 	install -D -m 0644 -t $(SHARE)/doc/subledger/deploy/kubernetes $(CATALOG)/deploy/kubernetes/*.yaml
-	sed -i -E '$(LINKS)' $(SHARE)/doc/subledger/*.md $(SHARE)/doc/subledger/operating/*.md
 
 deb: build ## Builds a Debian package, checks it with lintian, and tries it in a fresh Debian
 	@$(call need,dpkg-shlibdeps,dpkg-dev); $(call need,lintian,lintian); $(call need,man,man-db)

@@ -35,9 +35,9 @@ func tests(
 // The pages that `subledger help operating` prints. A folder inside a catalog of documentation is no
 // resource; its files are.
 let operatingPages = [
-  "install", "containers", "kubernetes", "run", "connect", "recover", "customers", "queries",
-  "finance", "accounts", "privacy", "webhooks", "forward", "mirror", "monitor", "faults", "backup",
-  "prove", "rules", "shared-journal", "simulate",
+  "install", "containers", "kubernetes", "run", "connect", "recover", "backends", "customers",
+  "queries", "finance", "accounts", "privacy", "webhooks", "forward", "mirror", "monitor", "faults",
+  "backup", "prove", "rules", "shared-journal", "simulate", "format",
 ]
 
 // Everything a whole ledger consists of, for targets that hold one.

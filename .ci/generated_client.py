@@ -51,7 +51,7 @@ assert get_overview.sync(client=client).rows.total == len(rows)
 assert list_quarantine.sync(client=client).items == []
 
 # The guide's own code, which asks with the generated client.
-guide = pathlib.Path("Sources/API/API.docc/Backends.md").read_text()
+guide = pathlib.Path("Sources/subledger/subledger.docc/operating/backends.md").read_text()
 code = re.search(r"```python\n(.*?)```", guide, re.DOTALL).group(1)
 scope = {}
 exec(compile(code, "Backends.md", "exec"), scope)

@@ -2,8 +2,8 @@ import Platform
 public import StrictJSON
 
 /// What the owner of the ledger says of a customer, or of his products: the body of an event whose
-/// source is `account`, `grant` or `catalog`. It is not Apple's word, and changes no row
-/// (promise 3).
+/// source is `account`, `grant` or `catalog`. It is not Apple's word; of it only the duration of a
+/// non-renewing product ends a row (promise 3).
 public struct OwnerStatement: Sendable, Equatable {
   public enum Content: Sendable, Equatable {
     /// The customer with this original transaction id has the account.
@@ -14,8 +14,8 @@ public struct OwnerStatement: Sendable, Equatable {
     case grant(entitlement: String, until: Int64?, reason: String?)
     /// An earlier grant, by its id, has ended.
     case revocation(of: String)
-    /// From now on products of the app give these entitlements, and no others.
-    case catalog([String: NamedEntitlement])
+    /// From now on products of the app give these entitlements and no others, and last so long.
+    case catalog(ProductMapping)
   }
 
   public var content: Content
@@ -97,7 +97,7 @@ public struct OwnerStatement: Sendable, Equatable {
       if let until { members.append(("until", .integer(until))) }
       if let reason { members.append(("reason", .string(reason))) }
     case .revocation(let grant): members.append(("grant", .string(grant)))
-    case .catalog(let mapping): members.append(("entitlements", Self.json(mapping)))
+    case .catalog(let mapping): members += mapping.members
     }
     return JSONValue.object(members.sorted { $0.0 < $1.0 }).bytes
   }
@@ -135,43 +135,8 @@ public struct OwnerStatement: Sendable, Equatable {
           entitlement: $0, until: root["until"]?.integer, reason: root["reason"]?.string)
       }
     case "GRANT_REVOKE": return root["grant"]?.string.map { .revocation(of: $0) }
-    case "CATALOG": return root["entitlements"].flatMap(mapping).map { .catalog($0) }
+    case "CATALOG": return ProductMapping(root).map { .catalog($0) }
     default: return nil
     }
-  }
-
-  // MARK: Mappings
-
-  /// A mapping of products to names as canonical JSON.
-  public static func json(_ mapping: [String: NamedEntitlement]) -> JSONValue {
-    .object(
-      mapping.sorted { ByteSearch.precedes($0.key, $1.key) }.map { name, entitlement in
-        let products = entitlement.products.map(JSONValue.string)
-        return (
-          name,
-          .object([
-            ("access_leeway_ms", .integer(entitlement.accessLeeway)),
-            ("products", .array(products)),
-          ])
-        )
-      })
-  }
-
-  /// Reads such a mapping; nil for another form, and for one that could not be configured.
-  public static func mapping(_ object: JSONElement) -> [String: NamedEntitlement]? {
-    guard object.kind == .object else { return nil }
-    var mapping: [String: NamedEntitlement] = [:]
-    for (name, member) in object.members {
-      guard let leeway = member["access_leeway_ms"]?.integer,
-        let products = member["products"]?.elements.map(\.string), !products.contains(nil)
-      else { return nil }
-      let entitlement = NamedEntitlement(
-        products: products.compactMap { $0 }, accessLeeway: leeway)
-      guard NamedEntitlement.isName(name), entitlement.hasProducts, entitlement.hasLeeway else {
-        return nil
-      }
-      mapping[name] = entitlement
-    }
-    return mapping
   }
 }

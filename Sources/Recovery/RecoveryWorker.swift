@@ -231,13 +231,12 @@ final class RecoveryWorker {
     if let reconciliation, reconciliation.run.isAbout(current) { return reconciliation }
     let configuration = service.configuration()
     guard let sink = try? sink(configuration) else { return nil }
-    let durations = configuration.nonRenewingDurations
-    let reader = try LedgerReader(service.ledger, durations: durations)
+    let reader = try LedgerReader(service.ledger)
     let apps = current.compactMap { account -> DueReconciliation.App? in
       configuration.apps[account.bundleId]?.appStore.map { (account, $0.reconcileAfter) }
     }
     let reconciler = Reconciler(
-      reader, durations: durations, version: service.version, .background, service.cancellation)
+      reader, version: service.version, .background, service.cancellation)
     let made = (run: DueReconciliation(apps, reader, reconciler), sink: sink)
     reconciliation = made
     return made

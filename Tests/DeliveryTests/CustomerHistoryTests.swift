@@ -177,7 +177,7 @@ private final class CustomerWorld {
 
   private func map(_ products: [String: [String]]) throws {
     let mapping = products.mapValues { NamedEntitlement(products: $0) }
-    if case .accepted? = submit(statement(.catalog(mapping), of: nil)) {
+    if case .accepted? = submit(statement(.catalog(ProductMapping(mapping)), of: nil)) {
       mappings.append((time, products))
     }
   }

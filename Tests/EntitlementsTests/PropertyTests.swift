@@ -86,7 +86,7 @@ import Testing
   @Test func `a row without its past answers later questions as the whole row`() {
     Property().holds("the row since a time") { events, chance in
       let row = EntitlementRow(folded(events))
-      let durations: [String: Int64] = chance.once(in: 2) ? [:] : ["pass": 30 * TestDate.day]
+      let durations: Durations = chance.once(in: 2) ? [:] : ["pass": 30 * TestDate.day]
       let times = RandomHistory.clocks(events, &chance, count: 6).sorted()
       for (index, start) in times.enumerated() {
         let later = row.since(start)
@@ -165,10 +165,11 @@ import Testing
     Property().holds("the row") { events, chance in
       let state = folded(events)
       let durations = chance.once(in: 2) ? ["season": 10 * TestDate.day] : [:]
+      let own = Durations(milliseconds: durations)
       var second = PlainRow(events: events, t: 0, durations: durations)
       for time in RandomHistory.clocks(events, &chance, count: 5) {
         second.t = time
-        let row = Entitlement(state, at: time, durations: durations)?.summary
+        let row = Entitlement(state, at: time, durations: own)?.summary
         let plain = second.summary
         if row != plain { return "at \(time)\nis    \(row ?? "none")\nplain \(plain ?? "none")" }
       }

@@ -148,7 +148,7 @@ import Testing
     return nil
   }
 
-  private static func fault(_ events: [FoldEvent], _ durations: [String: Int64]) -> String? {
+  private static func fault(_ events: [FoldEvent], _ durations: Durations) -> String? {
     var progress = StreamProgress()
     var state = StreamState()
     var clock = Int64.min

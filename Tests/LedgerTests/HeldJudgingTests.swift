@@ -280,7 +280,7 @@ import Testing
       #expect(turns > 3)
       try slow.prepareProjection { true }
       #expect(slow.hasProjection)
-      let reader = try LedgerReader(slow.ledger, durations: [:])
+      let reader = try LedgerReader(slow.ledger)
       #expect(try reader.foldedThrough() == slow.ledger.seq)
       #expect(slow.ledger.seq > built.events)
     }
@@ -319,7 +319,7 @@ import Testing
       // Whoever has nothing left to judge leaves the duty to the next.
       #expect(Self.wait { ledgers.allSatisfy { !$0.duties.holds(.evidence) } })
       for ledger in ledgers {
-        let reader = try LedgerReader(ledger, durations: [:])
+        let reader = try LedgerReader(ledger)
         _ = try upgraded.expectRows(reader, &chance, ledger.folder.path)
       }
     }

@@ -61,7 +61,7 @@ import Testing
     }
 
     func digest() throws -> String? {
-      try LedgerReader(ledger.ledger, durations: [:]).digest()
+      try LedgerReader(ledger.ledger).digest()
     }
   }
 

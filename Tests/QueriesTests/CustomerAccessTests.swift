@@ -98,6 +98,39 @@ import Testing
     #expect(try ledger.text("pro", now: "25-02-17") == "no")
   }
 
+  @Test func `passes add up where the owner says so, but for one that is refunded`() throws {
+    var ledger = try CustomerLedger(
+      ["season": ["season"], "camp": ["camp"]], durations: ["season": "P30D+", "camp": "P30D"])
+    func buy(_ pass: String, _ id: String, _ date: String) throws {
+      try ledger.send(
+        "ONE_TIME_CHARGE", date, "\(id) \(pass) \(date) bought of \(id) non-renewing")
+    }
+    for pass in ["season", "camp"] {
+      let id = pass == "season" ? "500" : "600"
+      try buy(pass, id + "0", "25-01-01")
+      try buy(pass, id + "1", "25-01-11")
+    }
+    // 30 days from the end of the first, and from the second's own date.
+    #expect(
+      try ledger.text("season", now: "25-01-12")
+        == "one_time season 5001 until 25-03-02; no from 25-03-02")
+    #expect(
+      try ledger.text("camp", now: "25-01-12")
+        == "one_time camp 6001 until 25-02-10; no from 25-02-10")
+    #expect(try ledger.text("season", now: "25-03-02") == "no")
+    // Not from an end that is over.
+    try buy("season", "5002", "25-06-01")
+    #expect(
+      try ledger.text("season", now: "25-06-02")
+        == "one_time season 5002 until 25-07-01; no from 25-07-01")
+    try buy("season", "5003", "25-06-11")
+    try ledger.send(
+      "REFUND", "25-06-12", "5002 season 25-06-01 bought of 5002 non-renewing refunded 25-06-12")
+    #expect(
+      try ledger.text("season", now: "25-06-13")
+        == "one_time season 5003 until 25-07-11; no from 25-07-11")
+  }
+
   @Test func `a product that does not renew gives access for ever, or for its configured time`()
     throws
   {
@@ -335,7 +368,7 @@ import Testing
         var catalog = EntitlementCatalog()
         catalog.add("pro", NamedEntitlement(products: ["pro.*"], accessLeeway: 0), for: nil)
         let stream = CustomerStream(key: key, row: row, succeededBy: nil, confirmedAt: nil)
-        let answer = catalog.answer("pro", [stream], at: 1, durations: [:])
+        let answer = catalog.answer("pro", [stream], at: 1, durations: AppDurations())
         #expect(answer.access?.willRenew == (renews || isRenewed), "\(period) \(isRenewed)")
       }
     }

@@ -1,6 +1,7 @@
 import AppStore
 import AppStoreSimulator
 import Audit
+import Entitlements
 import Foundation
 import Ledger
 import Platform

@@ -32,7 +32,7 @@ import Testing
   private func rows(
     _ ledger: TestLedger, _ seq: Int64, _ reader: LedgerReader? = nil
   ) throws -> EventRows {
-    let reader = try reader ?? LedgerReader(ledger.ledger, durations: [:])
+    let reader = try reader ?? LedgerReader(ledger.ledger)
     let event = try #require(try reader.journal.event(seq: seq))
     return try reader.rows(around: seq, of: try #require(event.streamKey), at: event.receivedAt)
   }
@@ -64,7 +64,7 @@ import Testing
     let first = try (1...4).map { text(try rows(ledger.scenario.ledger, $0)) }
     try ledger.send(
       "REFUND", "25-02-06", "1001 pro.m 25-02-05→25-03-05 renewed refunded 25-02-06")
-    let reader = try LedgerReader(ledger.scenario.ledger.ledger, durations: [:])
+    let reader = try LedgerReader(ledger.scenario.ledger.ledger)
     for seq in [1, 2, 3, 4, 4, 2, 3, 1, 3] as [Int64] {
       #expect(text(try rows(ledger.scenario.ledger, seq, reader)) == first[Int(seq) - 1])
     }

@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Platform
 import Queries
 import SignedData

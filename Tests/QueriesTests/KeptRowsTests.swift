@@ -98,7 +98,7 @@ import Testing
   func `readers that keep rows answer as one that keeps none`(seed: UInt64) throws {
     var life = try Life(seed: seed)
     let readers = try (0..<2).map { _ in
-      try LedgerReader(life.testLedger.ledger, durations: [:], reusesSnapshot: true)
+      try LedgerReader(life.testLedger.ledger, reusesSnapshot: true)
     }
     for _ in 0..<150 {
       switch life.pick(0..<40) {

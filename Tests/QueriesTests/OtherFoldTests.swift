@@ -46,7 +46,7 @@ import Testing
       let isAnswered = WakeupEvent()
       ledger.submit(received) { _ in isAnswered.signal() }
       isAnswered.wait(milliseconds: 20_000)
-      let reader = try LedgerReader(ledger, durations: [:])
+      let reader = try LedgerReader(ledger)
       var filter = LedgerReader.Filter()
       filter.appAccountToken = Self.token
       let question = LedgerReader.Question(now: Sample.start + 86_400_000)

@@ -81,7 +81,7 @@ import Testing
         let entitlement = key.flatMap {
           Entitlement(
             Self.state($0, steps, through: answer.date), at: answer.date,
-            durations: Self.milliseconds)
+            durations: Durations(milliseconds: Self.milliseconds))
         }
         #expect(
           (entitlement?.status.rawValue ?? "no row") == answer.status,

@@ -25,7 +25,7 @@ import Testing
   @Test func `a reused snapshot hides no event that was answered before the question`() throws {
     let testLedger = try TestLedger()
     try Self.accept(0, testLedger)
-    let reader = try LedgerReader(testLedger.ledger, durations: [:], reusesSnapshot: true)
+    let reader = try LedgerReader(testLedger.ledger, reusesSnapshot: true)
     for number in 1...5 {
       #expect(try Self.count(reader) == Int64(number))
       try Self.accept(number * 20, testLedger)
@@ -39,7 +39,7 @@ import Testing
   @Test func `a reused snapshot ends when another projection becomes live`() throws {
     let testLedger = try TestLedger()
     try Self.accept(0, testLedger)
-    let reader = try LedgerReader(testLedger.ledger, durations: [:], reusesSnapshot: true)
+    let reader = try LedgerReader(testLedger.ledger, reusesSnapshot: true)
     #expect(try Self.count(reader) == 1)
     _ = try Rebuild.build(testLedger.folder) { _, _ in true }
     let adopted = BoundedQueue<ProjectionOrder.Outcome>(capacity: 1)
@@ -54,7 +54,7 @@ import Testing
   @Test func `the wal can be truncated after endSnapshot and not before`() throws {
     let testLedger = try TestLedger()
     try Self.accept(0, testLedger)
-    let reader = try LedgerReader(testLedger.ledger, durations: [:], reusesSnapshot: true)
+    let reader = try LedgerReader(testLedger.ledger, reusesSnapshot: true)
     #expect(try Self.count(reader) == 1)
     let path = testLedger.folder.projection(
       named: try #require(try ProjectionList.read(testLedger.folder).live))

@@ -92,7 +92,7 @@ import Testing
         (
           StreamKey(
             environment: environment, bundleId: "com.one", originalTransactionId: ""),
-          ["pro": NamedEntitlement(products: [product])]
+          ProductMapping(["pro": NamedEntitlement(products: [product])])
         )
       }
       let inForce = Dictionary(mappings) { $1 }

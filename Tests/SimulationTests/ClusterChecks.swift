@@ -34,7 +34,7 @@ extension SimulatedCluster {
     guard let ledger else { throw Violation("no ledger is running") }
     if observed.isFresh || observed.reader == nil {
       observed.reader = nil
-      observed.reader = try LedgerReader(ledger.ledger, durations: [:])
+      observed.reader = try LedgerReader(ledger.ledger)
       try checkPreserved()
       observed.isFresh = false
     }

@@ -312,7 +312,7 @@ final class SharedCluster {
     for daemon in daemons {
       try daemon.ledger?.prepareProjection { true }
       guard let ledger = daemon.ledger else { continue }
-      let reader = try LedgerReader(ledger.ledger, durations: [:])
+      let reader = try LedgerReader(ledger.ledger)
       digests.append(try reader.digest() ?? "")
       let journal = try JournalReader.open(daemon.folder)
       positions.append(try journal.position())

@@ -83,7 +83,7 @@ import Testing
 
     func digest(_ ledger: DeterministicLedger) throws -> String {
       try ledger.prepareProjection { true }
-      return try LedgerReader(ledger.ledger, durations: [:]).digest() ?? ""
+      return try LedgerReader(ledger.ledger).digest() ?? ""
     }
   }
 

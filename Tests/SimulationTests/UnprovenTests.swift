@@ -62,7 +62,7 @@ import Testing
       environment: .production, bundleId: TestLedger.bundleId, originalTransactionId: id)
     let journal = try JournalReader.open(ledger.ledger.folder)
     let folded = try ProjectionFolder.refolded(key, through: .max, journal).row.eventCount > 0
-    let list = try LedgerReader(ledger.ledger, durations: [:])
+    let list = try LedgerReader(ledger.ledger)
     let digest = try list.digest()
     #expect(digest != nil)
     return folded

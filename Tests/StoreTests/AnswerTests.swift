@@ -63,6 +63,7 @@ import Testing
     var active = (0..<30).filter { Int64($0 % 10) > day }
     if durations["season"].map({ $0 - Self.day > day * Self.day }) ?? true { active.append(30) }
     let ids = active.map { "\(1_000 + $0)" }
+    let durations = AppDurations(configured: Durations(milliseconds: durations))
     var filter = ProjectionReader.Filter()
     filter.statuses = [.active]
     var found: [String] = []
@@ -113,12 +114,50 @@ import Testing
     let projection = try projection(scratch, clock)
     let reader = try ProjectionReader.open(scratch.folder, path: projection.path)
     let durations = ["season": 3 * Self.day]
-    try projection.adopt(durations)
+    try projection.adopt(AppDurations(configured: Durations(milliseconds: durations)))
     for day in [Int64(0), 1, 2, 8] { try expect(reader, at: day, durations) }
     while try projection.evaluateDue(limit: 4) > 0 {}
     for day in [Int64(0), 1, 2, 8] { try expect(reader, at: day, durations) }
-    try projection.adopt([:])
+    try projection.adopt(AppDurations())
     for day in [Int64(0), 8] { try expect(reader, at: day) }
-    #expect(try Projection.open(projection.path, copiesWAL: false).durations.isEmpty)
+  }
+
+  @Test func `lists and counts follow a change of durations before its rows are evaluated`() throws
+  {
+    let scratch = try Scratch()
+    let clock = TestClock()
+    let projection = try projection(scratch, clock)
+    let passes = (100..<120).map { stream($0, product: "season", days: nil) }
+    try projection.commit(
+      rows: passes, foldedThrough: 51, hash: [UInt8](repeating: 2, count: 32))
+    let reader = try ProjectionReader.open(scratch.folder, path: projection.path)
+    // The other app has none.
+    let app = stream(30, product: "", days: nil).key.stream("")
+    var durations = AppDurations()
+    durations.say(ProductMapping([:], durations: [:]), of: app, at: Self.start)
+    try projection.adopt(durations)
+    while try projection.evaluateDue(limit: 4) > 0 {}
+    clock.set(Self.start + 5 * Self.day)
+    let words = ["season": ProductDuration(milliseconds: 2 * Self.day)]
+    durations.say(
+      ProductMapping([:], durations: words), of: app, at: clock.now.load(ordering: .relaxed))
+    try projection.adopt(durations)
+    var filter = ProjectionReader.Filter()
+    (filter.productId, filter.givesAccess) = ("season", true)
+    for _ in 0..<8 {
+      let now = clock.now.load(ordering: .relaxed)
+      let then = try reader.rows(filter, at: now - 1, durations: durations, after: nil, limit: 99)
+      let rows = try reader.rows(filter, at: now, durations: durations, after: nil, limit: 99)
+      #expect(then.count == 21 && rows.count == 10, "the app with even numbers lost 11")
+      let counts = try reader.counts(at: now, durations: durations)
+      let sums = counts.byStatus.values.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: +) }
+      #expect(sums[.active] == 22)
+      _ = try projection.evaluateDue(limit: 4)
+    }
+    while try projection.evaluateDue(limit: 4) > 0 {}
+    #expect(try projection.nextDue() == Self.start + 6 * Self.day)
+    let again = try Projection.open(projection.path, copiesWAL: false)
+    try again.adopt(durations)
+    #expect(try again.nextDue() == Self.start + 6 * Self.day, "they were adopted before")
   }
 }

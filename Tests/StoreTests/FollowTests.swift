@@ -143,7 +143,7 @@ import Testing
     _ products: [String], _ leeway: Int64, named name: String, after head: Head
   ) -> PackedEvent {
     let statement = OwnerStatement(
-      .catalog([name: NamedEntitlement(products: products, accessLeeway: leeway)]),
+      .catalog(ProductMapping([name: NamedEntitlement(products: products, accessLeeway: leeway)])),
       mac: OwnerStatement.nobody, environment: .production, bundleId: "com.example.app", at: 1,
       id: "\(head.seq)", token: "configuration")
     let event = NewEvent(statement)
@@ -177,6 +177,39 @@ import Testing
     }
     let reader = try JournalReader.open(copy.scratch.folder)
     #expect(try reader.mappings().map(\.seq) == [1, 6])
+  }
+
+  @Test
+  func `a mapping that an older program did not understand is in force once a newer one runs`()
+    throws
+  {
+    let scratch = try Scratch()
+    do {
+      let copy = try Copy(scratch)
+      for name in ["pro", "plus"] {
+        let event = Self.mapping(["pro.*"], 0, named: name, after: copy.journal.head)
+        var tail = JournalTail(head: .origin)
+        tail.events = [event]
+        (tail.head.seq, tail.head.hash, tail.head.receivedAt) = (event.seq, event.hash, 1)
+        try copy.journal.follow(tail)
+      }
+      try copy.journal.close()
+    }
+    // As the older one left it.
+    let file = try SQLiteConnection.open(scratch.folder.journal, .write)
+    try file.execute(
+      """
+      DROP TRIGGER statement_delete; DELETE FROM statement WHERE seq = 1;
+      INSERT INTO broken_event VALUES (1)
+      """)
+    file.close()
+    let copy = try Copy(scratch)
+    let reader = try JournalReader.open(scratch.folder)
+    #expect(try reader.faults().brokenEvents == 1)
+    #expect(try reader.mappings().map(\.seq) == [2])
+    try copy.journal.readAgain()
+    #expect(copy.journal.faults == .none && copy.journal.lastMapping == 2)
+    #expect(try reader.mappings().map(\.seq) == [1, 2])
   }
 
   /// A version 1 event that names no stream at the top, of the purchases 1 and then 2.

@@ -27,7 +27,8 @@ enum Questions {
       guard let knowable = Knowable(life, facts, at: time) else { continue }
       var state = StreamState()
       for fact in facts where fact.date <= time { state.evolve(fact.event) }
-      let answer = Entitlement(state, at: time, durations: OneTimePlayer.durations)
+      let answer = Entitlement(
+        state, at: time, durations: Durations(milliseconds: OneTimePlayer.durations))
       for field in Knowable.Field.allCases where knowable.fields.contains(field) {
         let said = answer.map { Self.said($0, field) } ?? "no row"
         let isWrong = !knowable.isRight(said, field)

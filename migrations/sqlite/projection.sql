@@ -25,10 +25,25 @@ CREATE TABLE product (
 
 CREATE INDEX product_by_id ON product (app_id, product_id);
 
--- How long non-renewing products last, as configured when the answers were evaluated.
+-- How long non-renewing products last, and which duration counts from when until when; the first
+-- one from the least integer on. milliseconds: null where the product has no end.
 CREATE TABLE duration (
-  product_id TEXT PRIMARY KEY,
-  milliseconds INTEGER NOT NULL
+  app_id INTEGER NOT NULL,
+  product_id TEXT NOT NULL,
+  from_ms INTEGER NOT NULL,
+  until_ms INTEGER,
+  milliseconds INTEGER,
+  PRIMARY KEY (app_id, product_id, from_ms)
+) STRICT, WITHOUT ROWID;
+
+-- The products whose duration changed, and through which row, by lasting_from_ms and id, answers were
+-- evaluated since.
+CREATE TABLE changed_duration (
+  app_id INTEGER NOT NULL,
+  product_id TEXT NOT NULL,
+  through_from_ms INTEGER NOT NULL,
+  through_id INTEGER NOT NULL,
+  PRIMARY KEY (app_id, product_id)
 ) STRICT, WITHOUT ROWID;
 
 -- What does not depend on time, and the answer as it was evaluated last.
@@ -144,32 +159,37 @@ FROM clock CROSS JOIN entitlement e
     SELECT max(n.from_ms) FROM entitlement_span n
     WHERE n.entitlement_id = e.id AND n.from_ms <= clock.now)
   JOIN app a ON a.id = e.app_id
-  LEFT JOIN duration d ON d.product_id = e.lasting_product_id;
+  LEFT JOIN duration d ON d.app_id = e.app_id AND d.product_id = e.lasting_product_id
+    AND d.from_ms <= clock.now AND coalesce(d.until_ms > clock.now, 1);
 
--- A span that a configured duration ends within is two: before that end, and after it.
-CREATE VIEW entitlement_span_v1 AS
-SELECT a.environment, a.bundle_id, e.original_transaction_id,
-  nullif(s.from_ms, -9223372036854775808) AS from_ms,
-  CASE WHEN s.status = 'active' AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
-      d.milliseconds IS NOT NULL)
-    THEN e.lasting_from_ms + d.milliseconds ELSE s.to_ms END AS to_ms,
-  s.status, s.gives_access, s.transaction_id, s.product_id,
-  coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms, s.gap
+-- A span, or the part of one in which one duration counts; ends_ms: by that.
+CREATE VIEW lasting_span AS
+SELECT e.app_id, e.original_transaction_id, s.status, s.gives_access, s.transaction_id,
+  s.product_id, s.paid_through_ms, s.gap, e.lasting_from_ms + d.milliseconds AS ends_ms,
+  max(s.from_ms, coalesce(d.from_ms, s.from_ms)) AS from_ms,
+  nullif(min(coalesce(s.to_ms, 9223372036854775807), coalesce(d.until_ms, 9223372036854775807)),
+    9223372036854775807) AS to_ms
 FROM entitlement e
   JOIN span s ON s.entitlement_id = e.id
-  JOIN app a ON a.id = e.app_id
-  LEFT JOIN duration d ON d.product_id = e.lasting_product_id
-WHERE s.status <> 'active' OR d.milliseconds IS NULL
-  OR s.from_ms < e.lasting_from_ms + d.milliseconds
+  LEFT JOIN duration d ON d.app_id = e.app_id AND d.product_id = e.lasting_product_id
+    AND coalesce(d.from_ms < s.to_ms, 1) AND coalesce(d.until_ms > s.from_ms, 1);
+
+-- A span that a duration ends within is two: before that end, and after it.
+CREATE VIEW entitlement_span_v1 AS
+SELECT a.environment, a.bundle_id, s.original_transaction_id,
+  nullif(s.from_ms, -9223372036854775808) AS from_ms,
+  CASE WHEN s.status = 'active' AND coalesce(s.to_ms > s.ends_ms, s.ends_ms IS NOT NULL)
+    THEN s.ends_ms ELSE s.to_ms END AS to_ms,
+  s.status, s.gives_access, s.transaction_id, s.product_id,
+  coalesce(s.ends_ms, s.paid_through_ms) AS expires_at_ms, s.gap
+FROM lasting_span s JOIN app a ON a.id = s.app_id
+WHERE s.status <> 'active' OR s.ends_ms IS NULL OR s.from_ms < s.ends_ms
 UNION ALL
-SELECT a.environment, a.bundle_id, e.original_transaction_id,
-  nullif(max(s.from_ms, e.lasting_from_ms + d.milliseconds), -9223372036854775808), s.to_ms,
-  'expired', 0, s.transaction_id, s.product_id, e.lasting_from_ms + d.milliseconds, s.gap
-FROM entitlement e
-  JOIN duration d ON d.product_id = e.lasting_product_id
-  JOIN span s ON s.entitlement_id = e.id AND s.status = 'active'
-    AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds, 1)
-  JOIN app a ON a.id = e.app_id;
+SELECT a.environment, a.bundle_id, s.original_transaction_id,
+  nullif(max(s.from_ms, s.ends_ms), -9223372036854775808), s.to_ms,
+  'expired', 0, s.transaction_id, s.product_id, s.ends_ms, s.gap
+FROM lasting_span s JOIN app a ON a.id = s.app_id
+WHERE s.status = 'active' AND coalesce(s.to_ms > s.ends_ms, s.ends_ms IS NOT NULL);
 
 CREATE VIEW transaction_v1 AS
 SELECT {transaction}

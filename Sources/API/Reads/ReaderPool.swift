@@ -115,8 +115,7 @@ final class ReaderPool: Sendable {
 
   private func open(_ limit: WorkLimit) -> LedgerReader? {
     let configuration = state.withLock { $0.configuration }
-    let reader = try? LedgerReader(
-      ledger, durations: configuration.nonRenewingDurations, reusesSnapshot: true, limit: limit)
+    let reader = try? LedgerReader(ledger, reusesSnapshot: true, limit: limit)
     reader?.receipts = try? ReceiptProof(configuration.trustRoots)
     return reader
   }

@@ -46,7 +46,6 @@ public final class LedgerService: Sendable {
     readers = ReaderPool(ledger, configuration, milliseconds: readMilliseconds)
     feed = FeedService(ledger, readers)
     barrier = ReadBarrier(ledger)
-    ledger.adopt(durations: configuration.nonRenewingDurations)
     openAPI = .json(OpenAPI.document(version: version))
   }
 
@@ -67,7 +66,7 @@ public final class LedgerService: Sendable {
   public func startSampling(heartbeat: @escaping @Sendable () -> Void = {}) throws(LedgerError) {
     let service = self
     let started = try ResourceSampler.start(
-      ledger, rows, posted, durations: { service.configuration.nonRenewingDurations },
+      ledger, rows, posted,
       heartbeat: {
         service.lookAround()
         if !service.isStalled { heartbeat() }
@@ -144,7 +143,6 @@ public final class LedgerService: Sendable {
     metrics.notifications.addApps(configuration.apps.keys)
     delivery.withLock { $0 }?.noteBeginnings(of: configuration)
     current.withLock { $0 = configuration }
-    ledger.adopt(durations: configuration.nonRenewingDurations)
     readers.adopt(configuration)
     mapping.withLock { $0 }?.reload()
     generation.add(1, ordering: .acquiringAndReleasing)

@@ -8,7 +8,6 @@ import Synchronization
 /// space, and, if metrics are requested, the number of rows with each status.
 final class ResourceSampler: Sendable {
   private let ledger: Ledger
-  private let durations: @Sendable () -> [String: Int64]
   private let rows: RowCounts
   private let posted: PostedTimes
   private let heartbeat: @Sendable () -> Void
@@ -24,11 +23,10 @@ final class ResourceSampler: Sendable {
 
   private init(
     _ ledger: Ledger, _ rows: RowCounts, _ posted: PostedTimes,
-    _ durations: @escaping @Sendable () -> [String: Int64],
     _ heartbeat: @escaping @Sendable () -> Void
   ) {
     (self.ledger, self.rows, self.posted) = (ledger, rows, posted)
-    (self.durations, self.heartbeat) = (durations, heartbeat)
+    self.heartbeat = heartbeat
   }
 
   /// Takes the first sample, and starts a thread that takes the others.
@@ -36,15 +34,13 @@ final class ResourceSampler: Sendable {
   /// - Parameters:
   ///   - rows: counted if metrics were requested, and once at the start.
   ///   - posted: completed by what the journal has of before the start.
-  ///   - durations: returns how long non-renewing products last, in milliseconds, by product id.
   ///   - heartbeat: called after every sample, about once a second, on that thread.
   /// - Throws: `LedgerError` when the kernel refuses the thread.
   static func start(
     _ ledger: Ledger, _ rows: RowCounts, _ posted: PostedTimes,
-    durations: @escaping @Sendable () -> [String: Int64],
     heartbeat: @escaping @Sendable () -> Void
   ) throws(LedgerError) -> ResourceSampler {
-    let sampler = ResourceSampler(ledger, rows, posted, durations, heartbeat)
+    let sampler = ResourceSampler(ledger, rows, posted, heartbeat)
     sampler.sample()
     try sampler.thread.start { sampler.run() }
     return sampler
@@ -67,7 +63,7 @@ final class ResourceSampler: Sendable {
       thread.wait(milliseconds: Self.interval)
       sample()
       guard !thread.isStopping, isCountRequested.exchange(false, ordering: .relaxed),
-        let reader = try? LedgerReader(ledger, durations: durations(), limit: thread.limit)
+        let reader = try? LedgerReader(ledger, limit: thread.limit)
       else { continue }
       _ = rows.counts(reader, at: Clock.now())
       let shared = try? reader.sharedPurchaseCount()

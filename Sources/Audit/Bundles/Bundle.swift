@@ -135,13 +135,14 @@ enum Bundle {
     }
     let state = stream.state
     let row = EntitlementRow(state, by: fold)
-    guard
-      let entitlement = row.entitlement(at: question.time, durations: question.durations)
-    else { return .null }
+    let durations = Durations(milliseconds: question.durations)
+    guard let entitlement = row.entitlement(at: question.time, durations: durations) else {
+      return .null
+    }
     let document = RowDocument(
       key: key, entitlement: entitlement, eventCount: state.eventCount,
       lastEvent: state.lastEvent, succeededBy: nil,
-      periodEndsAt: .some(row.periodEnd(at: question.time, durations: question.durations)),
+      periodEndsAt: .some(row.periodEnd(at: question.time, durations: durations)),
       knownAt: nil)
     return document.json.without(["succeeded_by"])
   }

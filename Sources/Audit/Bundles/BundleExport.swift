@@ -1,4 +1,5 @@
 public import AppStore
+public import Entitlements
 public import Platform
 import SignedData
 public import Store
@@ -28,7 +29,7 @@ public final class BundleExport {
   ///     now: of the journal's head, or of the event itself if the head is further away.
   ///   - asOf: the time that the answer is for; nil for now, with all events.
   ///   - now: our clock. All times are in milliseconds since 1970 UTC.
-  ///   - durations: how long non-renewing products last, by product id, in milliseconds.
+  ///   - durations: the configured ones.
   ///   - write: called with whole lines.
   ///   - progress: called now and then with the links done and how many there are; false stops.
   /// - Returns: nil if it was stopped.
@@ -36,12 +37,15 @@ public final class BundleExport {
   ///   `LedgerError.signing` if an anchor or the seal cannot be signed.
   public static func run(
     _ folder: DataFolder, _ key: StreamKey, signing: AnchorKey, anchors: [Anchor],
-    maximumLinks: Int64, asOf: Int64?, now: Int64, durations: [String: Int64],
+    maximumLinks: Int64, asOf: Int64?, now: Int64, durations: Durations,
     write: @escaping ([UInt8]) throws(LedgerError) -> Void, progress: (Int64, Int64) -> Bool
   ) throws(LedgerError) -> BundleSummary? {
     let journal = try JournalReader.open(folder)
     let export = BundleExport(journal, signing, maximumLinks, write)
-    let question = BundleQuestion(asOf: asOf, time: asOf ?? now, durations: durations)
+    let time = asOf ?? now
+    let question = BundleQuestion(
+      asOf: asOf, time: time,
+      durations: try journal.durations(configured: durations)[key].milliseconds(at: time))
     return try export.run(key, anchors, question, now, progress)
   }
 

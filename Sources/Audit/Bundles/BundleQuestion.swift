@@ -4,6 +4,6 @@ struct BundleQuestion {
   let asOf: Int64?
   /// The time that the entitlement is for.
   let time: Int64
-  /// How long non-renewing products last, by product id, in milliseconds.
+  /// How long non-renewing products last at that time, by product id, in milliseconds.
   let durations: [String: Int64]
 }

@@ -10,13 +10,16 @@ extension Doctor {
   func examineEntitlements() throws(LedgerError) {
     guard let projection else { return }
     let sold = try projection.soldProducts()
-    let reader = try LedgerReader(folder, durations: configuration.nonRenewingDurations)
+    let reader = try LedgerReader(folder, durations: configuration.durations)
     try examineMapping(sold, reader)
     try examineMappingInForce(reader)
+    let (durations, now) = (reader.durations, Clock.now())
     let endless = Set(
       sold.filter { product in
-        product.type == ProductType.nonRenewing
-          && configuration.nonRenewingDurations[product.productId] == nil
+        let app = StreamKey(
+          environment: product.environment, bundleId: product.bundleId, originalTransactionId: "")
+        return product.type == ProductType.nonRenewing
+          && durations[app].duration(of: product.productId, at: now) == nil
       }.map { VisibleText.of($0.productId) })
     if !endless.isEmpty {
       reportFinding(

@@ -157,10 +157,9 @@ final class CustomerFollower: Sendable {
 }
 
 extension Ledger {
-  /// What rows depend on besides the journal: the fold, and the configured durations.
-  func basis(_ durations: [String: Int64]) -> String {
-    let text = durations.sorted { $0.key < $1.key }.map { "\($0.key)\0\($0.value)\0" }.joined()
-    let digest = Hexadecimal.encode(Array(SHA256.hash(Array(text.utf8)).prefix(8)))
+  /// What rows depend on: the fold, and how long non-renewing products last.
+  func basis(_ durations: AppDurations) -> String {
+    let digest = Hexadecimal.encode(Array(SHA256.hash(Array(durations.text.utf8)).prefix(8)))
     return "\(folder.fold.version) \(folder.fold.fingerprint) \(digest)"
   }
 }

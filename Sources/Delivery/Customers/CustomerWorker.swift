@@ -15,7 +15,6 @@ import Synchronization
 final class CustomerWorker {
   private let follower: CustomerFollower
   private let ledger: Ledger
-  private let durations: [String: Int64]
   private let reader: LedgerReader
   /// The apps of which a mapping is in force; nobody has anything of another one.
   private var apps: Set<StreamKey> = []
@@ -49,7 +48,7 @@ final class CustomerWorker {
     var worker: CustomerWorker?
     thread.work {
       do throws(LedgerError) {
-        if worker?.durations != follower.ledger.durations { worker = try CustomerWorker(follower) }
+        if worker == nil { worker = try CustomerWorker(follower) }
         guard try worker?.turn() != true else { return .atOnce }
         thread.cancellation.wait(milliseconds: Self.gathering)
         return .whenWoken(within: Self.idle)
@@ -66,9 +65,8 @@ final class CustomerWorker {
   }
 
   init(_ follower: CustomerFollower) throws(LedgerError) {
-    (self.follower, ledger, durations) = (follower, follower.ledger, follower.ledger.durations)
-    reader = try LedgerReader(
-      ledger, durations: durations, reusesSnapshot: true, limit: follower.thread.limit)
+    (self.follower, ledger) = (follower, follower.ledger)
+    reader = try LedgerReader(ledger, reusesSnapshot: true, limit: follower.thread.limit)
   }
 
   /// A customer of an app.
@@ -194,7 +192,8 @@ final class CustomerWorker {
   private func begin(
     _ stored: CustomerStore.Progress?, at now: Int64
   ) throws(LedgerError) -> CustomerStore.Batch {
-    let basis = ledger.basis(durations)
+    // A mapping that changes how long a product lasts is an event, and looked at as one.
+    let basis = ledger.basis(AppDurations())
     var progress = stored
     if let seq = stored?.seq, try reader.journal.hash(at: seq) != stored?.hash { progress = nil }
     if let progress, progress.basis == basis {

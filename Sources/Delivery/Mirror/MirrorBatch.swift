@@ -51,10 +51,10 @@ struct MirrorBatch {
 
   // MARK: Rows
 
-  mutating func add(_ mirrored: MirroredRow, durations: [String: Int64]) {
+  mutating func add(_ mirrored: MirroredRow, durations: AppDurations) {
     let row = mirrored.row
     // Without an answer at any time there is no entitlement: GET says 404.
-    let answers = row.answers(durations: durations)
+    let answers = row.answers(durations: durations[mirrored.key])
     guard !answers.isEmpty else { return }
     for (index, answer) in answers.enumerated() {
       let shown = RowAnswer(

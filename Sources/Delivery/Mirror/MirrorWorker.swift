@@ -13,7 +13,7 @@ final class MirrorWorker {
   private let ledger: Ledger
   private let customers: CustomerFollower
   private var reader: LedgerReader?
-  private var durations: [String: Int64] = [:]
+  private var durations = AppDurations()
   private var tables: MirrorTables?
   private var state: MirrorTables.State?
   /// Accounts were looked through after so many were erased; nil: not since the connection began.
@@ -88,7 +88,7 @@ final class MirrorWorker {
     if durations != ledger.durations { (reader, state) = (nil, nil) }
     if reader == nil {
       durations = ledger.durations
-      reader = try LedgerReader(ledger, durations: durations, limit: running.thread.limit)
+      reader = try LedgerReader(ledger, limit: running.thread.limit)
     }
     if let tables, tables.connection.isUsable {
       // Also while nothing is to be written: a server that is gone or was restored is noticed.

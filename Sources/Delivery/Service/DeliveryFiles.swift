@@ -9,17 +9,14 @@ struct DeliveryFiles {
   let reader: LedgerReader
   let maker: MessageMaker
   let customers: CustomerFollower
-  /// What non-renewing products last, as the reader knows it.
-  let durations: [String: Int64]
 
   /// - Parameter opened: what is stored into; nil to open it.
   /// - Throws: what SQLite or the file system reports.
   init(
     _ ledger: Ledger, _ customers: CustomerFollower, _ opened: SinkStore? = nil
   ) throws(LedgerError) {
-    durations = ledger.durations
     self.customers = customers
-    reader = try LedgerReader(ledger, durations: durations, reusesSnapshot: true, isPassing: true)
+    reader = try LedgerReader(ledger, reusesSnapshot: true, isPassing: true)
     if let opened {
       store = opened
     } else {

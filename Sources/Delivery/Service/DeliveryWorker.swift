@@ -105,9 +105,6 @@ final class DeliveryWorker {
 
   private func turn() throws(LedgerError) {
     turnedAt = Clock.monotonicNanoseconds()
-    if files.durations != service.ledger.durations {
-      files = try DeliveryFiles(service.ledger, service.customers, files.store)
-    }
     guard try duty.takeOver(files) else {
       return service.thread.cancellation.wait(milliseconds: Self.storeInterval)
     }

@@ -140,11 +140,11 @@ public struct EntitlementRow: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - time: milliseconds since 1970.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
-  public func entitlement(at time: Int64, durations: [String: Int64] = [:]) -> Entitlement? {
+  ///   - durations: those of the app.
+  public func entitlement(at time: Int64, durations: Durations = [:]) -> Entitlement? {
     guard let index = spanIndex(at: time) else { return nil }
     let span = spans[index]
-    let end = lastingEnd(durations)
+    let end = lastingEnd(durations, at: time)
     let status = status(of: span, at: time, end)
     return Entitlement(
       asOf: time, status: status, givesAccess: span.givesAccess && status == span.status,
@@ -159,9 +159,9 @@ public struct EntitlementRow: Sendable, Equatable {
   /// The answer at every time: each from its `asOf`, of which the first is `Int64.min`, until the
   /// next.
   ///
-  /// - Parameter durations: milliseconds that non-renewing products last, by product id.
-  public func answers(durations: [String: Int64]) -> [Entitlement] {
-    let times = Set(spans.map(\.from) + [lastingEnd(durations)].compactMap { $0 })
+  /// - Parameter durations: those of the app.
+  public func answers(durations: Durations) -> [Entitlement] {
+    let times = Set(spans.map(\.from) + lastingTurns(durations))
     return times.sorted().compactMap { entitlement(at: $0, durations: durations) }
   }
 
@@ -170,11 +170,11 @@ public struct EntitlementRow: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - time: those after it, through `end`; milliseconds since 1970.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: those of the app.
   public func transitions(
-    after time: Int64, through end: Int64 = .max, durations: [String: Int64]
+    after time: Int64, through end: Int64 = .max, durations: Durations
   ) -> [Entitlement] {
-    let times = (spans.map(\.from) + [lastingEnd(durations)].compactMap { $0 })
+    let times = Set(spans.map(\.from) + lastingTurns(durations))
       .filter { time < $0 && $0 <= end }.sorted()
     guard !times.isEmpty, var last = entitlement(at: time, durations: durations) else { return [] }
     return times.compactMap { at in
@@ -190,7 +190,7 @@ public struct EntitlementRow: Sendable, Equatable {
   /// The status and the span that answer at a time, and the time in which they do: from the first,
   /// until the second, exclusive; nil: for ever.
   public func current(
-    at time: Int64, durations: [String: Int64]
+    at time: Int64, durations: Durations
   ) -> (
     status: Entitlement.Status, givesAccess: Bool, span: Int, from: Int64, until: Int64?
   )? {
@@ -198,11 +198,12 @@ public struct EntitlementRow: Sendable, Equatable {
     let span = spans[index]
     var from = span.from
     var until = index + 1 < spans.count ? spans[index + 1].from : nil
-    let end = lastingEnd(durations)
-    if let end, span.status == .active {
-      if end <= time { from = max(from, end) } else { until = min(until ?? end, end) }
+    if span.status == .active {
+      for turn in lastingTurns(durations) {
+        if turn <= time { from = max(from, turn) } else { until = min(until ?? turn, turn) }
+      }
     }
-    let status = status(of: span, at: time, end)
+    let status = status(of: span, at: time, lastingEnd(durations, at: time))
     return (status, span.givesAccess && status == span.status, index, from, until)
   }
 
@@ -210,11 +211,11 @@ public struct EntitlementRow: Sendable, Equatable {
   /// paid for; when the last one ended if none covers it. Nil if the product does not expire.
   ///
   /// A row that was read with `WantedSpans.at` does not know it.
-  public func periodEnd(at time: Int64, durations: [String: Int64] = [:]) -> Int64? {
+  public func periodEnd(at time: Int64, durations: Durations = [:]) -> Int64? {
     guard let index = spanIndex(at: time) else { return nil }
     let span = spans[index]
     guard span.status == .active, span.expiresAt != nil else {
-      return lastingEnd(durations) ?? span.expiresAt
+      return lastingEnd(durations, at: time) ?? span.expiresAt
     }
     let end = spans[index...].first { $0.status != .active || $0.purchase != span.purchase }?.from
     // Paid time that Apple reports without its transaction belongs to the period before it.
@@ -259,13 +260,25 @@ public struct EntitlementRow: Sendable, Equatable {
     return ByteSearch.areEqual(renewed, next) ? nil : next
   }
 
-  /// When a non-renewing subscription ends by its product's configured duration; nil if none is
-  /// configured.
-  func lastingEnd(_ durations: [String: Int64]) -> Int64? {
+  /// When a non-renewing subscription ends by the duration that counts at a time; nil if its
+  /// product has none.
+  func lastingEnd(_ durations: Durations, at time: Int64) -> Int64? {
     guard !durations.isEmpty, let lasting,
-      let duration = durations[exactly: lasting.productId]
+      let duration = durations.duration(of: lasting.productId, at: time)
     else { return nil }
-    return lasting.from.advanced(orBoundBy: duration)
+    return lasting.from.advanced(orBoundBy: duration.milliseconds)
+  }
+
+  /// The times at which a duration began to count, or ends the row, in no order.
+  func lastingTurns(_ durations: Durations) -> [Int64] {
+    guard !durations.isEmpty, let lasting, let said = durations.products[exactly: lasting.productId]
+    else { return [] }
+    return said.indices.flatMap { index in
+      let (word, next) = (said[index], index + 1 < said.count ? said[index + 1].from : .max)
+      let end = word.duration.map { lasting.from.advanced(orBoundBy: $0.milliseconds) }
+      return (index > 0 ? [word.from] : [])
+        + (end.map { word.from < $0 && $0 < next ? [$0] : [] } ?? [])
+    }
   }
 }
 

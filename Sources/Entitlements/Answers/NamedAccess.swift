@@ -19,6 +19,14 @@ public final class CustomerStream: Sendable {
     let signed = row.lastEvent?.signedDate
     heardAt = signed.map { max($0, confirmedAt ?? $0) } ?? confirmedAt
   }
+
+  /// The non-renewing product that the row ends by, and whether it gives access at a time.
+  public func lasting(at time: Int64, durations: Durations) -> (product: String, access: Bool)? {
+    guard let lasting = row.lasting,
+      let current = row.current(at: time, durations: durations)
+    else { return nil }
+    return (lasting.productId, current.givesAccess)
+  }
 }
 
 /// An entitlement that the owner granted, of one app, in milliseconds since 1970.
@@ -141,16 +149,18 @@ extension EntitlementCatalog {
   ///
   /// - Parameters:
   ///   - time: milliseconds since 1970.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: those of all apps.
   public func answer(
     _ name: String, _ streams: [CustomerStream], _ granted: [GrantedAccess] = [], at time: Int64,
-    durations: [String: Int64]
+    durations: AppDurations
   ) -> NamedAnswer {
     var sources: [AccessSource] = []
     for stream in streams {
       guard let entitlement = entitlement(name, in: stream.key.bundleId) else { continue }
-      sources.append(AccessSource(stream: stream, entitlement: entitlement, durations: durations))
+      sources.append(
+        AccessSource(stream: stream, entitlement: entitlement, durations: durations[stream.key]))
     }
+    AccessSource.addUp(&sources, at: time)
     // Nearly no stream was replaced.
     for index in sources.indices where sources[index].stream.succeededBy != nil {
       let successor = sources[index].successorKey
@@ -181,7 +191,7 @@ extension EntitlementCatalog {
   /// Why nothing gives access: of what ended, the last; else a product that gives no entitlement.
   private func absence(
     _ sources: [AccessSource], _ streams: [CustomerStream], _ grants: [GrantedAccess],
-    at time: Int64, _ durations: [String: Int64]
+    at time: Int64, _ durations: AppDurations
   ) -> NamedAnswer.Absence {
     let granted = grants.compactMap { grant in
       grant.until.map { NamedAnswer.Absence(.ended, endedAt: $0, nil, nil) }
@@ -190,9 +200,10 @@ extension EntitlementCatalog {
       .max { ($0.endedAt ?? .min) < ($1.endedAt ?? .min) }
     if let ended { return ended }
     for stream in streams {
-      guard let current = stream.row.current(at: time, durations: durations), current.givesAccess,
+      guard let current = stream.row.current(at: time, durations: durations[stream.key]),
+        current.givesAccess,
         let product = stream.row.spans[current.span].productId,
-        !mapping(of: stream.key.bundleId).values.contains(where: { $0.isGiven(by: product) })
+        !mapping(of: stream.key.bundleId).names.values.contains(where: { $0.isGiven(by: product) })
       else { continue }
       return .init(.unmapped, endedAt: nil, product, stream.key)
     }
@@ -243,11 +254,41 @@ extension NamedAnswer.Access {
 private struct AccessSource {
   let stream: CustomerStream
   let entitlement: NamedEntitlement
-  let durations: [String: Int64]
+  let durations: Durations
+  /// That of the stream, or one that begins to last later: `addUp`.
+  private var row: EntitlementRow
   /// The row of the stream that replaced this one.
   var successor: EntitlementRow?
 
-  private var row: EntitlementRow { stream.row }
+  init(stream: CustomerStream, entitlement: NamedEntitlement, durations: Durations) {
+    (self.stream, self.entitlement, self.durations) = (stream, entitlement, durations)
+    row = stream.row
+  }
+
+  /// Lets purchases of a product that adds up last one after the other, as far as the one before is
+  /// not over when the next is bought. One that is refunded at the time counts for none.
+  static func addUp(_ sources: inout [AccessSource], at time: Int64) {
+    guard sources.contains(where: { !$0.durations.isEmpty }) else { return }
+    var ends: [AppProduct: Int64] = [:]
+    for index in sources.indices.sorted(by: { sources[$0].boughtAt < sources[$1].boughtAt }) {
+      let source = sources[index]
+      guard let lasting = source.row.lasting,
+        let duration = source.durations.duration(of: lasting.productId, at: time), duration.addsUp,
+        source.row.current(at: time, durations: source.durations)?.status != .revoked
+      else { continue }
+      let product = AppProduct(app: source.stream.key.stream(""), product: lasting.productId)
+      let from = max(lasting.from, ends[product] ?? .min)
+      sources[index].row.lasting?.from = from
+      ends[product] = from.advanced(orBoundBy: duration.milliseconds)
+    }
+  }
+
+  private struct AppProduct: Hashable {
+    let app: StreamKey
+    let product: String
+  }
+
+  private var boughtAt: Int64 { row.lasting?.from ?? .max }
 
   /// The key of the stream that replaced this one.
   var successorKey: StreamKey? {
@@ -283,7 +324,7 @@ private struct AccessSource {
       !current.givesAccess
     else { return nil }
     let span = row.spans[current.span]
-    let end = row.lastingEnd(durations) ?? span.expiresAt
+    let end = row.lastingEnd(durations, at: time) ?? span.expiresAt
     switch current.status {
     case .revoked:
       return .init(.refunded, endedAt: row.revokedAt, span.productId, stream.key)
@@ -300,7 +341,7 @@ private struct AccessSource {
   /// Calls `body` with the times at which the stream's answer may change, in no order.
   func forEachTurn(_ body: (Int64) -> Void) {
     for span in row.spans { body(span.from) }
-    if let end = row.lastingEnd(durations) { body(end) }
+    row.lastingTurns(durations).forEach(body)
     guard entitlement.accessLeeway > 0, row.autoRenew == true else { return }
     for span in row.spans {
       span.expiresAt.map { body($0.advanced(orBoundBy: entitlement.accessLeeway)) }

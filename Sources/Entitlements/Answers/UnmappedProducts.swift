@@ -110,7 +110,7 @@ private struct SoldApp {
   }
 
   func described(_ comparisons: inout Int) -> [EntitlementCatalog.Unmapped] {
-    let unknown = mapping.sorted { $0.key < $1.key }.map { name, entitlement in
+    let unknown = mapping.names.sorted { $0.key < $1.key }.map { name, entitlement in
       (name, products: entitlement.products.filter { $0.last != "*" && !bought.contains($0) })
     }.filter { !$0.products.isEmpty }
     return unmapped.sorted { $0.key < $1.key }.map { id, product in
@@ -133,7 +133,7 @@ private struct GivenNames {
   private var patterns: [(start: Substring.UTF8View, name: String)] = []
 
   init(_ mapping: EntitlementCatalog.Mapping) {
-    for (name, entitlement) in mapping.sorted(by: { ByteSearch.precedes($0.key, $1.key) }) {
+    for (name, entitlement) in mapping.names.sorted(by: { ByteSearch.precedes($0.key, $1.key) }) {
       for product in entitlement.products {
         if product.utf8.last == UInt8(ascii: "*") {
           patterns.append((product.dropLast().utf8, name))

@@ -298,9 +298,9 @@ public struct StreamProgress {
   ///
   /// - Parameters:
   ///   - time: milliseconds since 1970; not earlier than at the previous call.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: those of the app.
   public mutating func entitlement(
-    at time: Int64, durations: [String: Int64] = [:]
+    at time: Int64, durations: Durations = [:]
   ) -> Entitlement? {
     precondition(time >= clock, "the time is earlier than at the previous call")
     clock = time
@@ -312,7 +312,7 @@ public struct StreamProgress {
   ///
   /// - Parameters: as of `entitlement(at:durations:)`.
   public mutating func advance(
-    to time: Int64, durations: [String: Int64] = [:]
+    to time: Int64, durations: Durations = [:]
   ) -> (answer: Entitlement?, transitions: [(before: Entitlement?, after: Entitlement)]) {
     precondition(time >= clock, "the time is earlier than at the previous call")
     let row = row(through: time)

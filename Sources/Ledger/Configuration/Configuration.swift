@@ -19,8 +19,11 @@ public struct Configuration: Sendable {
   public var trustedProxies = ["127.0.0.1", "::1"]
   public var readTokens: [ReadToken] = []
   public var limits = Limits()
-  /// How long products of type Non-Renewing Subscription last, by product id, in milliseconds.
-  public var nonRenewingDurations: [String: Int64] = [:]
+  /// How long products of type Non-Renewing Subscription last, of all apps. `entitlements` has them
+  /// by app, as they are put in force.
+  public var nonRenewingDurations: [String: ProductDuration] = [:]
+  /// The same as they count for an app of which none was put in force yet.
+  public var durations: Durations { Durations(nonRenewingDurations) }
   /// The entitlements by name, and which products give them.
   public var entitlements = EntitlementCatalog()
   /// Per cent of those who have an entitlement that a change of `entitlements` may take it from
@@ -100,6 +103,13 @@ public struct Configuration: Sendable {
     }
     if let listen = listen ?? variables["SUBLEDGER_LISTEN"] { configuration.listen = listen }
     if let data = data ?? variables["SUBLEDGER_DATA"] { configuration.data = data }
+    if case .file? = try? FileKind.of(configuration.data) {
+      throw .configuration(
+        "\(configuration.data) is a file, and data is a folder",
+        next:
+          "give the folder that has, or gets, the journal: --data DIR, SUBLEDGER_DATA, or \"data\""
+          + " in the configuration")
+    }
     if let name = logLevel ?? variables["SUBLEDGER_LOG_LEVEL"] {
       guard let level = Log.Level(rawValue: name) else {
         throw .configuration("the log level '\(name)' is unknown", next: Log.Level.choice)

@@ -67,6 +67,7 @@ struct CopyOpening {
       ledger.folder, lock: lock, now: now, sharing: ledger.dictionary,
       decodingWith: { try? JournaledNotification.foldEvent($0) },
       sharedId: { (own) throws(LedgerError) in try self.sharedId(own, hasCopy: isThere) })
+    try journal.readAgain()
     if let roots = access.trustRoots {
       // The configuration's roots were read, so they are certificates.
       guard let proof = try? TailProof(roots) else { throw .sql("a root is not a certificate") }

@@ -1,3 +1,4 @@
+import Entitlements
 public import Platform
 import SignedData
 
@@ -45,7 +46,9 @@ public struct Reload: Sendable {
     if old.nonRenewingDurations != new.nonRenewingDurations {
       changes.append("nonRenewingDurations changed")
     }
-    if old.entitlements != new.entitlements { changes.append("entitlements changed") }
+    if old.entitlements.withoutDurations != new.entitlements.withoutDurations {
+      changes.append("entitlements changed")
+    }
     if old.entitlementLossLimits != new.entitlementLossLimits {
       changes.append("entitlementLossLimit changed")
     }

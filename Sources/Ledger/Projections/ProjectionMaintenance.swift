@@ -89,7 +89,7 @@ package final class ProjectionMaintenance {
     ledger.liveProjection.apply(.buildBegan)
     var plan = Rebuild.Plan()
     plan.isFromScratch = false
-    plan.durations = ledger.durations
+    plan.durations = ledger.configuredDurations
     do throws(LedgerError) {
       let report = try Rebuild.build(ledger.folder, plan) { _, _ in
         // Another fold's file that was found damaged is put aside first; the build continues then.

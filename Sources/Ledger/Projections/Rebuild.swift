@@ -1,3 +1,4 @@
+public import Entitlements
 public import Platform
 public import Store
 
@@ -15,9 +16,9 @@ public enum Rebuild {
 
   /// How to build.
   public struct Plan: Sendable {
-    /// Milliseconds that non-renewing products last, by product id: by these its present answers
-    /// are evaluated.
-    public var durations: [String: Int64] = [:]
+    /// The configured durations: by these, where none were put in force, its present answers are
+    /// evaluated.
+    public var durations: Durations = [:]
     /// The number of threads that fold.
     public var threads = ProcessLimits.processors
     /// Whether a projection that is already built is built again. An unfinished build is always
@@ -66,7 +67,7 @@ public enum Rebuild {
     let journal = try JournalReader.open(folder)
     defer { journal.close() }
     let projection = try open(folder, journal, plan, through: end)
-    try projection.adopt(plan.durations)
+    try projection.adopt(journal.durations(configured: plan.durations))
     var isComplete = try FullFold.run(
       projection, folder, journal, threads: plan.threads, progress: progress)
     if isComplete {

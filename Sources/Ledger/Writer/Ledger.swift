@@ -1,4 +1,5 @@
-import Entitlements
+public import AppStore
+public import Entitlements
 public import Platform
 public import Store
 import StrictJSON
@@ -15,6 +16,8 @@ public final class Ledger: Sendable {
   /// The projection that readers of this process open.
   public let liveProjection: LiveProjection
   public let folder: DataFolder
+  /// What counts for an app of which no durations were put in force.
+  public let configuredDurations: Durations
   /// The dictionary that the journal packs bodies with.
   public let dictionary = SharedDictionary()
   /// Measurements of the writer.
@@ -44,15 +47,17 @@ public final class Ledger: Sendable {
     var failure: LedgerError?
     /// The start's projection is live, or cannot become live for now.
     var hasProjection = false
-    var durations: [String: Int64] = [:]
+    var durations = AppDurations()
+    var formerDurations: [StreamKey: Durations]?
     var erasures = 0
     var isReceivedAhead = false
     var refreshes: [@Sendable (Bool) -> Void] = []
   }
 
   /// Makes a ledger without a writer thread: `start` starts one.
-  package init(folder: DataFolder, shared: SharedAccess? = nil) {
+  package init(folder: DataFolder, shared: SharedAccess? = nil, durations: Durations = [:]) {
     self.folder = folder
+    configuredDurations = durations
     self.shared = shared
     copy = shared.map { _ in CopyStatus() }
     duties = Duties(isShared: shared?.openDuties != nil)
@@ -64,18 +69,17 @@ public final class Ledger: Sendable {
   ///
   /// - Parameters:
   ///   - now: milliseconds since 1970, for the record of migrations.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: the configured ones; they count for apps of which none were put in force.
   ///   - shared: the shared journal that the folder is, or becomes, a copy of.
   ///   - onFailure: called once, on the writer's thread, when the journal can no longer be written.
   ///     The process should end then, so that the next start repairs the files.
   /// - Throws: `LedgerError.locked` if another daemon holds the folder, `LedgerError.system` if no
   ///   thread can be started; else why the journal cannot be opened.
   public static func start(
-    _ folder: DataFolder, now: Int64, durations: [String: Int64] = [:],
+    _ folder: DataFolder, now: Int64, durations: Durations = [:],
     shared: SharedAccess? = nil, onFailure: @escaping @Sendable (LedgerError) -> Void
   ) throws(LedgerError) -> Ledger {
-    let ledger = Ledger(folder: folder, shared: shared)
-    ledger.state.withLock { $0.durations = durations }
+    let ledger = Ledger(folder: folder, shared: shared, durations: durations)
     let opened = BoundedQueue<Result<Void, LedgerError>>(capacity: 1)
     do throws(LedgerError) {
       try ledger.writer.start {
@@ -201,18 +205,18 @@ public final class Ledger: Sendable {
     if !jobs.enqueueBeyondCapacity(.projection(order, completion)) { completion(.failed) }
   }
 
-  /// Milliseconds that non-renewing products last, by product id, as configured: lists, counts and
-  /// SQL views end access by them.
-  public var durations: [String: Int64] { state.withLock { $0.durations } }
+  /// How long non-renewing products last, as of the last commit.
+  public var durations: AppDurations { state.withLock { $0.durations } }
 
-  /// Replaces the configured durations: rows are evaluated by them soon.
-  public func adopt(durations: [String: Int64]) {
-    let isNew = state.withLock { state in
-      defer { state.durations = durations }
-      return state.durations != durations
-    }
-    if isNew { _ = jobs.enqueueBeyondCapacity(.adoptDurations) }
+  /// By which durations rows were evaluated before the start, by app; nil if it found no rows of
+  /// this program.
+  public var formerDurations: [StreamKey: Durations]? { state.withLock { $0.formerDurations } }
+
+  func setFormerDurations(_ durations: [StreamKey: Durations]) {
+    state.withLock { $0.formerDurations = durations }
   }
+
+  func setDurations(_ durations: AppDurations) { state.withLock { $0.durations = durations } }
 
   /// The journal's head, as of the last commit.
   public var head: Head { state.withLock { $0.head } }

@@ -9,8 +9,6 @@ package enum LedgerJob: Sendable {
   case projection(ProjectionOrder, @Sendable (ProjectionOrder.Outcome) -> Void)
   /// Takes over the live projection after another thread caught it up.
   case takeOverProjection
-  /// Evaluates rows by the configured durations, which were replaced.
-  case adoptDurations
   /// Follows the shared journal now.
   case refresh
   /// Appends parts of receipts, which wait in a queue of their own.

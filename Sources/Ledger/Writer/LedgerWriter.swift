@@ -65,6 +65,7 @@ package final class LedgerWriter {
     let reader = try JournalReader.open(ledger.folder)
     let housekeeping = try Housekeeping(journal, clock: clock)
     let judging = HeldJudgingTurns(ledger, journal, clock: clock)
+    ledger.setDurations(try reader.durations(configured: ledger.configuredDurations))
     let projection = ProjectionWriter(ledger, journal, reader)
     try projection.choose()
     return LedgerWriter(
@@ -107,6 +108,12 @@ package final class LedgerWriter {
     ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
     ledger.judging.setWaiting(journal.waitingCount)
     ledger.liveProjection.recordStatements(journal.statementCount > 0)
+    guard journal.lastMapping != ledger.liveProjection.lastMapping else { return }
+    let durations = attempt { () throws(LedgerError) in
+      try reader.durations(configured: ledger.configuredDurations)
+    }
+    guard let durations else { return }
+    ledger.setDurations(durations)
     ledger.liveProjection.recordMapping(journal.lastMapping)
   }
 
@@ -169,7 +176,7 @@ package final class LedgerWriter {
   private func perform(_ job: LedgerJob) {
     switch job {
     // Every turn of the writer appends parts, and ends with `evaluateDue`, which adopts durations.
-    case .submit, .adoptDurations, .appendParts: break
+    case .submit, .appendParts: break
     case .drop(let ids, let completion):
       completion(
         attempt { () throws(LedgerError) in

@@ -38,6 +38,8 @@ final class ProjectionWriter {
       do throws(LedgerError) {
         // Before any reader opens it.
         try ProjectionFile.copyWAL(path)
+        let former = try ProjectionReader.open(ledger.folder, path: path).evaluatedDurations()
+        ledger.setFormerDurations(former)
         live.apply(.ownFound, .init(path: path, isOwn: true))
       } catch {
         Log.write(.error, "rows_not_read", [("error", .string(error.description))])
@@ -151,7 +153,8 @@ final class ProjectionWriter {
   /// Rows that are evaluated at a time: some milliseconds.
   private static let evaluationBatch = 500
   /// The shortest time between two evaluations, milliseconds: lists correct what is due meanwhile.
-  private static let evaluationPause: Int64 = 1_000
+  /// After a change of durations they read all rows until it is done.
+  private static let (evaluationPause, shortPause) = (Int64(1_000), Int64(20))
 
   /// Milliseconds until `evaluateDue` has something to do; negative: never.
   var millisecondsUntilDue: Int32 {
@@ -170,7 +173,8 @@ final class ProjectionWriter {
       // What a row says of all times is as before.
       if count > 0 { live.recordCommit(of: []) }
       nextDue = try folder.projection.nextDue()
-      nextEvaluation = now + Self.evaluationPause
+      let isChanging = nextDue == .min
+      nextEvaluation = now + (isChanging ? Self.shortPause : Self.evaluationPause)
       try folder.projection.checkpointIfNeeded()
     }
   }

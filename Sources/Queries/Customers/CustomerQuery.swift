@@ -93,10 +93,10 @@ extension LedgerReader {
   struct Standing {
     /// In key order.
     fileprivate(set) var documents: [RowDocument] = []
-    fileprivate var streams: [CustomerStream] = []
+    fileprivate(set) var streams: [CustomerStream] = []
     fileprivate var granted: [GrantedAccess] = []
     fileprivate let time: Int64
-    fileprivate let durations: [String: Int64]
+    fileprivate(set) var durations: AppDurations
     /// Whether there are more purchases than are read.
     let hasMore: Bool
     /// The first of the purchases that are the customer's own, in key order.
@@ -107,6 +107,13 @@ extension LedgerReader {
 
     func answer(_ name: String, _ catalog: EntitlementCatalog) -> NamedAnswer {
       catalog.answer(name, streams, granted, at: time, durations: durations)
+    }
+
+    /// The same with other durations.
+    func with(_ durations: AppDurations) -> Standing {
+      var standing = self
+      standing.durations = durations
+      return standing
     }
   }
 
@@ -120,7 +127,7 @@ extension LedgerReader {
   ) throws(LedgerError) -> Standing {
     let spans = spans(asked, question)
     var (waiting, hasMore) = try streams(of: asked, question, spans)
-    var standing = Standing(time: question.time, durations: durations, hasMore: hasMore)
+    var standing = Standing(time: question.time, durations: durations(question), hasMore: hasMore)
     // Successors that were brought in, and are not the customer's own.
     var brought: Set<StreamKey> = []
     // Filled when it is needed: nearly no row was replaced.

@@ -1,5 +1,5 @@
 import AppStore
-import Entitlements
+public import Entitlements
 public import Ledger
 public import Platform
 public import Store
@@ -59,14 +59,14 @@ public enum ProjectionDiff {
   ///
   /// - Parameters:
   ///   - time: the time at which answers are compared, milliseconds since 1970.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: the configured ones.
   ///   - begin: receives the folds of the other projection and of this one first; returns false to
   ///     stop.
   ///   - each: receives every difference, in the order of original transaction ids.
   /// - Throws: `LedgerError.noProjection` when there are no two such projections; what `begin` and
   ///   `each` throw.
   public static func afterSwitch(
-    _ folder: DataFolder, at time: Int64, durations: [String: Int64],
+    _ folder: DataFolder, at time: Int64, durations: Durations,
     begin: (ProjectionIdentity, ProjectionIdentity) throws(LedgerError) -> Bool,
     each: (RowDifference) throws(LedgerError) -> Void
   ) throws(LedgerError) {
@@ -86,6 +86,7 @@ public enum ProjectionDiff {
       throw .noProjection("no rows of another fold are retained: there is nothing to compare with")
     }
     guard try begin(try old.identity(), fold) else { return }
+    let durations = try journal.durations(configured: durations)
     try old.beginSnapshot()
     let end = try old.foldedThrough()
     try old.run(with: livePath, at: time, [.entitlement]) { (stream) throws(LedgerError) in
@@ -93,7 +94,7 @@ public enum ProjectionDiff {
       if !stream.isEqual, try journal.hasEvents(of: stream.key, after: end) {
         // Folded again without them.
         let earlier = try ProjectionFolder.refolded(stream.key, through: end, journal)
-        let answer = earlier.row.answer(stream.key, at: time, durations: durations)
+        let answer = earlier.row.answer(stream.key, at: time, durations: durations[stream.key])
         stream.after.row = answer.map { Self.row($0, as: old) }
       }
       if let difference = RowDifference(stream, at: time) { try each(difference) }
@@ -127,7 +128,7 @@ public enum ProjectionDiff {
 
 extension EntitlementRow {
   fileprivate func answer(
-    _ key: StreamKey, at time: Int64, durations: [String: Int64]
+    _ key: StreamKey, at time: Int64, durations: Durations
   ) -> RowAnswer? {
     entitlement(at: time, durations: durations).map {
       RowAnswer(

@@ -85,12 +85,12 @@ enum DecodedPayload {
 extension LedgerReader {
   /// An event's notification, decoded: Apple's members and values, each nested JWS replaced by its
   /// payload. What the owner said as it was said; a mapping beside the one that it replaced
-  /// (`before`). Null for what cannot be read.
+  /// (`before`, `durations_before`). Null for what cannot be read.
   ///
   /// - Throws: what SQLite reports.
   public func payload(of event: StoredEvent) throws(LedgerError) -> JSONValue {
     let payload = DecodedPayload.json(JournaledPayload(event))
     guard event.source == .catalog, case .object(let members) = payload else { return payload }
-    return .object(members + [("before", try mapping(before: event) ?? .null)])
+    return .object(members + ProductMapping.members(before: try mapping(before: event)))
   }
 }

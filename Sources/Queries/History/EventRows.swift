@@ -32,7 +32,7 @@ public struct EventRows: Sendable {
 extension LedgerReader {
   /// The rows around one event, folded from the journal by this program's rules: from the stream's
   /// events before `seq`, and from those through `seq`. The answer is the same whenever it is asked
-  /// for, as long as fold and configured durations stay the same.
+  /// for, as long as the fold stays the same.
   ///
   /// Folds the stream's earlier events, unless an earlier event of it was asked about last: then
   /// only those since. The evaluation takes time proportional to the stream's transactions, 1.2 ms
@@ -56,14 +56,15 @@ extension LedgerReader {
     return EventRows(
       before: document(key, rows.before, at: time, successor),
       after: document(key, rows.after, at: time, successor),
-      next: rows.after.transitions(after: time, durations: durations).first)
+      next: rows.after.transitions(after: time, durations: durations[key]).first)
   }
 
   /// The row proper at a time; nil if there is no entitlement then.
   func document(
     _ key: StreamKey, _ row: EntitlementRow, at time: Int64, _ successor: String?
   ) -> RowDocument? {
-    row.entitlement(at: time, durations: durations).map { entitlement in
+    let durations = durations[key]
+    return row.entitlement(at: time, durations: durations).map { entitlement in
       RowDocument(
         key: key, entitlement: entitlement, eventCount: row.eventCount,
         lastEvent: row.lastEvent, succeededBy: successor,

@@ -9,7 +9,7 @@ struct ExplanationBuilder {
   let document: RowDocument
   let state: StreamState
   let row: EntitlementRow
-  let durations: [String: Int64]
+  let durations: Durations
   private let replacements: [Replacement]
   /// What was in force for the app.
   private let mapping: StoredStatement?
@@ -20,7 +20,7 @@ struct ExplanationBuilder {
 
   init(
     document: RowDocument, state: StreamState, row: EntitlementRow, events: [StoredEvent],
-    durations: [String: Int64], replacements: [Replacement], mapping: StoredStatement?
+    durations: Durations, replacements: [Replacement], mapping: StoredStatement?
   ) {
     self.document = document
     self.state = state
@@ -120,7 +120,7 @@ struct ExplanationBuilder {
   /// The end of a non-renewing product that the configuration gives a duration; nil for others.
   private var configuredEnd: Int64? {
     guard let head, head.transaction.expiresDate == nil, let product = head.transaction.productId,
-      durations[exactly: product] != nil
+      durations.duration(of: product, at: time) != nil
     else { return nil }
     return entitlement.expiresAt
   }
@@ -298,7 +298,7 @@ struct ExplanationBuilder {
     guard let mapping, case .catalog(let given) = mapping.statement.content,
       let product = entitlement.productId
     else { return nil }
-    let names = given.names(givenBy: product)
+    let names = given.names.names(givenBy: product)
     return Explanation.Field(
       name: "names", value: .array(names.map(JSONValue.string)),
       event: Explanation.Source(mapping),

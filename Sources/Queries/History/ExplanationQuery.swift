@@ -24,7 +24,8 @@ extension LedgerReader {
     let row = EntitlementRow(stream.state, by: journal.fold)
     guard let document = try document(key, row, question, readable()) else { return nil }
     return ExplanationBuilder(
-      document: document, state: stream.state, row: row, events: events, durations: durations,
+      document: document, state: stream.state, row: row, events: events,
+      durations: durations(question)[key],
       replacements: try replacements(of: key, question),
       mapping: try mapping(of: key, question)
     ).explanation

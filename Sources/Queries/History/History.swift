@@ -1,5 +1,5 @@
 public import AppStore
-import Entitlements
+package import Entitlements
 package import Store
 public import StrictJSON
 
@@ -125,10 +125,10 @@ public struct History: Sendable {
   /// - Parameters:
   ///   - time: until when it has what time alone changed, milliseconds since 1970; nil: until the
   ///     last event was signed.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: those of the app.
   package init(
     _ key: StreamKey, _ events: [StoredEvent], through time: Int64? = nil,
-    durations: [String: Int64]
+    durations: Durations
   ) {
     var evolution = HistoryEvolution(key, by: .current, durations)
     for event in events { evolution.add(event, JournaledPayload(event)) }

@@ -11,7 +11,7 @@ import StrictJSON
 /// Its cost is linear in the number of events: the state of the fold goes from event to event.
 struct HistoryEvolution {
   private let key: StreamKey
-  private let durations: [String: Int64]
+  private let durations: Durations
   private var progress: StreamProgress
   /// The events so far, each after what time changed before it was signed; without those that are
   /// on another page.
@@ -48,7 +48,7 @@ struct HistoryEvolution {
   private let replacements: [Replacement]
 
   init(
-    _ key: StreamKey, by fold: Fold, _ durations: [String: Int64], _ receipts: ReceiptProof? = nil,
+    _ key: StreamKey, by fold: Fold, _ durations: Durations, _ receipts: ReceiptProof? = nil,
     _ replacements: [Replacement] = [], page: History.Page? = nil
   ) {
     self.key = key

@@ -1,4 +1,5 @@
 public import AppStore
+import Entitlements
 public import Platform
 import Store
 
@@ -60,7 +61,7 @@ extension LedgerReader {
   ) throws(LedgerError) -> HistoryEvolution {
     let replacements = try replacements(of: key, question)
     var evolution = HistoryEvolution(
-      key, by: journal.fold, durations, receipts, replacements, page: page)
+      key, by: journal.fold, durations(question)[key], receipts, replacements, page: page)
     let known = question.knownAt ?? .max
     // How many had come by a time between the first and the last is not stored.
     let redeliveries = try journal.redeliveries(of: key).filter { $0.value.lastAt <= known }

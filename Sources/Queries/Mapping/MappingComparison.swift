@@ -59,24 +59,29 @@ public struct MappingComparison: Sendable {
     }.sorted { ($0.group.app, $0.group.name) < ($1.group.app, $1.group.name) }
   }
 
-  /// How many customers lose and gain some names of an app.
-  func counts(of app: StreamKey, _ names: Set<String>) -> (lost: Int, gained: Int) {
+  /// How many customers lose and gain names of an app.
+  ///
+  /// - Parameter names: those that count; nil: all.
+  func counts(of app: StreamKey, _ names: Set<String>?) -> (lost: Int, gained: Int) {
     func sum(_ groups: [Group: Int]) -> Int {
       groups.reduce(0) {
-        $0 + ($1.key.app == app && names.contains($1.key.name) ? $1.value : 0)
+        $0 + ($1.key.app == app && names?.contains($1.key.name) ?? true ? $1.value : 0)
       }
     }
     return (sum(lost), sum(gained))
   }
 
+  /// Stands for the name of a product that gives none: no name has a space.
+  static func name(ofUnnamed product: String) -> String { "product \(product)" }
+
   fileprivate mutating func count(
-    _ name: String, of app: StreamKey, _ before: NamedAnswer.Access?, _ after: NamedAnswer.Access?
+    _ name: String, of app: StreamKey, _ productId: String?, from before: Bool, to after: Bool
   ) -> (group: Group, isLoss: Bool)? {
-    if before != nil { having[Group(app: app, name: name, productId: nil), default: 0] += 1 }
-    guard (before == nil) != (after == nil) else { return nil }
-    let group = Group(app: app, name: name, productId: (before ?? after)?.productId)
-    if before == nil { gained[group, default: 0] += 1 } else { lost[group, default: 0] += 1 }
-    return (group, before != nil)
+    if before { having[Group(app: app, name: name, productId: nil), default: 0] += 1 }
+    guard before != after else { return nil }
+    let group = Group(app: app, name: name, productId: productId)
+    if before { lost[group, default: 0] += 1 } else { gained[group, default: 0] += 1 }
+    return (group, before)
   }
 }
 
@@ -97,29 +102,74 @@ extension LedgerReader {
     _ each: (MappingComparison.Difference) throws(LedgerError) -> Void = { _ in }
   ) throws(LedgerError) -> MappingComparison? {
     var comparison = MappingComparison()
+    var durations = durations
+    // What is configured in a file may not be what rows are evaluated by.
+    for (app, evaluated) in try evaluatedDurations() ?? [:] {
+      durations.setUnsaid(Durations(milliseconds: evaluated.milliseconds(at: .max)), of: app)
+    }
     for (app, mapping) in mappings.sorted(by: { $0.key < $1.key }) {
       var before = configured
       try setInForce(&before, app.environment, nil)
       var after = before
       after.setInForce(mapping, for: app.bundleId)
+      var later = durations
+      later.say(mapping, of: app, at: now)
+      let unnamed = Self.unnamed(in: later[app], durations[app], [before, after], app)
       let names = Set(before.names(in: [app.bundleId]) + after.names(in: [app.bundleId])).sorted()
       let isWhole = try forEachStanding(of: app, after, now, while: shouldContinue) {
         (customer, standing) throws(LedgerError) in
         for name in names {
           try limit?.check()
-          let accesses = [before, after].map { standing.answer(name, $0).access }
-          guard let found = comparison.count(name, of: app, accesses[0], accesses[1]) else {
-            continue
-          }
+          let (then, now) = (
+            standing.with(durations).answer(name, before).access,
+            standing.with(later).answer(name, after).access
+          )
+          let found = comparison.count(
+            name, of: app, (then ?? now)?.productId, from: then != nil, to: now != nil)
+          guard let found else { continue }
           try each(
             MappingComparison.Difference(
               customer: customer, group: found.group, isLoss: found.isLoss,
-              expiresAt: (accesses[0] ?? accesses[1])?.expiresAt))
+              expiresAt: (then ?? now)?.expiresAt))
+        }
+        for stream in unnamed.isEmpty ? [] : standing.streams {
+          guard let then = stream.lasting(at: now, durations: durations[app]),
+            unnamed.contains(then.product),
+            let after = stream.lasting(at: now, durations: later[app]),
+            let found = comparison.count(
+              MappingComparison.name(ofUnnamed: then.product), of: app, then.product,
+              from: then.access, to: after.access)
+          else { continue }
+          try each(
+            MappingComparison.Difference(
+              customer: customer, group: found.group, isLoss: found.isLoss, expiresAt: nil))
         }
       }
       guard isWhole else { return nil }
     }
     return comparison
+  }
+
+  /// Whether anything was bought in an app; also if that cannot be read now.
+  func hasRows(of app: StreamKey) throws(LedgerError) -> Bool {
+    guard let opened = readable() else { return true }
+    let found = rows { () throws(LedgerError) in
+      try opened.reader.originalTransactionIds(of: app, after: "", limit: 1)
+    }
+    return found?.isEmpty != true
+  }
+
+  /// The products that last otherwise than before and give no name, so that only their rows have an
+  /// end.
+  private static func unnamed(
+    in later: Durations, _ before: Durations, _ catalogs: [EntitlementCatalog], _ app: StreamKey
+  ) -> Set<String> {
+    Set(later.products.keys).filter { product in
+      later.products[product] != before.products[product]
+        && catalogs.allSatisfy {
+          $0.mapping(of: app.bundleId).names.names(givenBy: product).isEmpty
+        }
+    }
   }
 
   /// Calls `body` with what every customer of an app has, each once.

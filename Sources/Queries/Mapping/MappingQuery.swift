@@ -48,16 +48,16 @@ extension LedgerReader {
     try mappings(of: app).first?.seq == seq
   }
 
-  /// The mapping of the same app that another one replaced; nil of the first.
+  /// What the mapping of the same app said that another one replaced; nil of the first.
   ///
   /// - Throws: what SQLite reports.
-  func mapping(before event: StoredEvent) throws(LedgerError) -> JSONValue? {
+  func mapping(before event: StoredEvent) throws(LedgerError) -> ProductMapping? {
     let app = StreamKey(
       environment: event.environment, bundleId: event.bundleId, originalTransactionId: "")
     guard let said = try mappings(of: app).last(where: { $0.seq < event.seq }),
       case .catalog(let mapping) = said.statement.content
     else { return nil }
-    return OwnerStatement.json(mapping)
+    return mapping
   }
 
   private func mappings(of key: StreamKey) throws(LedgerError) -> [StoredStatement] {
@@ -88,14 +88,11 @@ extension LedgerReader {
     }
   }
 
-  /// What products give by the mapping in force of each app; keys have no original transaction id.
+  /// The mapping in force of each app; keys have no original transaction id.
   ///
   /// - Throws: what SQLite reports.
   public func namesInForce() throws(LedgerError) -> [StreamKey: EntitlementCatalog.Mapping] {
-    try mappingsInForce().compactMapValues { said in
-      guard case .catalog(let mapping) = said.statement.content else { return nil }
-      return mapping
-    }
+    try mappingsInForce().compactMapValues(\.mapping)
   }
 
   /// Every mapping that was put in force, in order, with the one of the same app that it replaced.
@@ -120,15 +117,50 @@ extension LedgerReader {
     let inForce = try mappingsInForce()
     var changed: [StreamKey: EntitlementCatalog.Mapping] = [:]
     for app in configuration.apps.values {
-      let wanted = configuration.entitlements.mapping(of: app.bundleId)
+      let configured = configuration.entitlements.mapping(of: app.bundleId)
       for environment in app.environments {
         let key = StreamKey(
           environment: environment, bundleId: app.bundleId, originalTransactionId: "")
-        let known = inForce[key]?.statement.content ?? .catalog([:])
-        if known != .catalog(wanted) { changed[key] = wanted }
+        let known = inForce[key]?.mapping ?? ProductMapping()
+        // What was said of durations stays until it is taken back.
+        let said = durations.said(of: key)?.last
+        var wanted = configured
+        if said != nil { wanted.durations = configured.durations ?? [:] }
+        if wanted.names != known.names || wanted.durations != said { changed[key] = wanted }
       }
     }
     return changed
+  }
+
+  /// How long products lasted until now, to be journaled where the first durations of an app that
+  /// has rows are configured: what is said next is compared with that.
+  ///
+  /// - Parameter former: by which durations its rows were evaluated, by app; nil if that is not
+  ///   known: then by the configured ones, for a program that did not journal them.
+  /// - Throws: what SQLite reports.
+  public func heldMappings(
+    _ configuration: Configuration, former: [StreamKey: Durations]?
+  ) throws(LedgerError) -> [StreamKey: EntitlementCatalog.Mapping] {
+    let inForce = try mappingsInForce()
+    var held: [StreamKey: EntitlementCatalog.Mapping] = [:]
+    for (app, mapping) in try changedMappings(configuration) {
+      guard durations.said(of: app) == nil, let wanted = mapping.durations, try hasRows(of: app)
+      else { continue }
+      let then = former.map { $0[app]?.milliseconds(at: .max) ?? [:] }
+      let isSame = then == nil || then == wanted.mapValues(\.milliseconds)
+      held[app] = ProductMapping(
+        inForce[app]?.mapping?.names ?? mapping.names,
+        durations: isSame ? wanted : then?.mapValues { ProductDuration(milliseconds: $0) })
+    }
+    return held
+  }
+
+  /// By which durations the rows of a data folder are evaluated, by app; nil if that is not known.
+  ///
+  /// - Throws: what SQLite reports.
+  public func evaluatedDurations() throws(LedgerError) -> [StreamKey: Durations]? {
+    guard let opened = readable(), opened.isOwn else { return nil }
+    return rows { () throws(LedgerError) in try opened.reader.evaluatedDurations() }
   }
 
   /// The apps whose mapping in force is not the configured one, whoever said it.
@@ -143,20 +175,25 @@ extension LedgerReader {
     }
   }
 
-  /// The mappings that changed which names the products of a stream give.
+  /// The mappings that changed which names the products of a stream give, or how long they last.
   ///
   /// - Throws: what SQLite reports.
   func changes(
     ofNamesGivenBy products: Set<String>, of key: StreamKey, _ question: Question
   ) throws(LedgerError) -> [HistoryMapping] {
     var names: Set<String>?
+    var lasting: [String: ProductDuration]?
     return try mappings(of: key).filter(question.includes).compactMap { said in
-      guard case .catalog(let mapping) = said.statement.content else { return nil }
-      let given = Set(products.flatMap(mapping.names(givenBy:)))
-      defer { names = given }
+      guard let mapping = said.mapping else { return nil }
+      let given = Set(products.flatMap(mapping.names.names(givenBy:)))
+      let lasts = (mapping.durations ?? lasting).map { $0.filter { products.contains($0.key) } }
+      defer { (names, lasting) = (given, lasts) }
       // What the first one says held before it too.
-      guard let names, names != given else { return nil }
-      return HistoryMapping(said, gained: given.subtracting(names), lost: names.subtracting(given))
+      guard let names, names != given || lasting ?? lasts != lasts else { return nil }
+      return HistoryMapping(
+        said, gained: given.subtracting(names), lost: names.subtracting(given),
+        durations: lasting == nil ? [:] : lasts?.filter { lasting?[$0.key] != $0.value } ?? [:],
+        ended: Set((lasting ?? [:]).keys).subtracting((lasts ?? [:]).keys))
     }
   }
 }
@@ -186,9 +223,9 @@ extension LedgerReader.Question {
 }
 
 extension StoredStatement {
-  /// The app that it is about, as a key without an original transaction id.
-  fileprivate var app: StreamKey {
-    StreamKey(
-      environment: statement.environment, bundleId: statement.bundleId, originalTransactionId: "")
+  /// Nil of another statement.
+  var mapping: ProductMapping? {
+    guard case .catalog(let mapping) = statement.content else { return nil }
+    return mapping
   }
 }

@@ -6,8 +6,8 @@ import Store
 import StrictJSON
 import Synchronization
 
-/// The daemon's thread that puts a changed mapping of products to entitlements in force: compares
-/// it, and journals it, but for the names that too many would lose.
+/// The daemon's thread that puts a changed mapping of products to entitlements, and how long they
+/// last, in force: compares it, and journals it, but for the names that too many would lose.
 ///
 /// On a shared journal the holder of the duty journals it. A daemon whose configuration was read
 /// before another mapping took effect follows that one, and says so.
@@ -45,7 +45,8 @@ public final class MappingService: Sendable {
   public func start() throws(LedgerError) {
     let configuration = configuration()
     if ledger.copy == nil {
-      let reader = try LedgerReader(ledger, durations: [:])
+      let reader = try LedgerReader(ledger)
+      journal(try reader.heldMappings(configuration, former: ledger.formerDurations), nil, [:])
       let known = try reader.mappingsInForce()
       journal(try reader.changedMappings(configuration).filter { known[$0.key] == nil }, nil, [:])
     }
@@ -70,18 +71,14 @@ public final class MappingService: Sendable {
     /// Whether it was compared and refused.
     var isRefused = false
 
-    init(
-      _ configuration: Configuration, _ ledger: Ledger, until stopping: WorkLimit
-    ) throws(LedgerError) {
+    init(_ configuration: Configuration, _ reader: LedgerReader) throws(LedgerError) {
       (configured, limits) = (configuration.entitlements, configuration.entitlementLossLimits)
-      reader = try LedgerReader(
-        ledger, durations: configuration.nonRenewingDurations, limit: stopping)
+      self.reader = reader
       basis = try reader.mappingsInForce().mapValues(\.seq)
     }
 
     func isOf(_ configuration: Configuration) -> Bool {
       configured == configuration.entitlements && limits == configuration.entitlementLossLimits
-        && reader.durations == configuration.nonRenewingDurations
     }
   }
 
@@ -104,11 +101,18 @@ public final class MappingService: Sendable {
     let configuration = configuration()
     guard ledger.copy?.isReady ?? true else { return }
     let proposal: Proposal
-    if isReloaded.exchange(false, ordering: .acquiring) { last = nil }
-    if let last, last.isOf(configuration) {
+    let isReload = isReloaded.exchange(false, ordering: .acquiring)
+    if let last, !isReload, last.isOf(configuration) {
       proposal = last
     } else {
-      proposal = try Proposal(configuration, ledger, until: thread.limit)
+      last = nil
+      let reader = try LedgerReader(ledger, limit: thread.limit)
+      if ledger.duties.holds(.catalog) {
+        // What was configured at the start was said then.
+        let former = isReload ? [:] : ledger.formerDurations
+        journal(try reader.heldMappings(configuration, former: former), nil, [:])
+      }
+      proposal = try Proposal(configuration, reader)
       last = proposal
     }
     let inForce = try proposal.reader.mappingsInForce()
@@ -125,14 +129,14 @@ public final class MappingService: Sendable {
     state.withLock { $0.refused = refused }
     for loss in refused { log(loss, isRefused: true) }
     for loss in refused {
-      guard case .catalog(let before)? = inForce[loss.group.app]?.statement.content else {
-        continue
-      }
-      changed[loss.group.app]?[loss.group.name] = before[loss.group.name]
-      if changed[loss.group.app] == before { changed[loss.group.app] = nil }
+      let app = loss.group.app
+      guard let before = inForce[app]?.mapping else { continue }
+      changed[app]?.names[loss.group.name] = before.names[loss.group.name]
+      // Which of both took it is not asked.
+      changed[app]?.durations = proposal.reader.durations.said(of: app)?.last
+      if changed[app]?.names == before.names { changed[app] = nil }
     }
-    let known = inForce.mapValues(\.statement.content)
-    let journaled = journal(changed, comparison, known)
+    let journaled = journal(changed, comparison, inForce)
     for app in refused.map(\.group.app) {
       proposal.basis[app] = journaled[app] ?? proposal.basis[app]
     }
@@ -176,9 +180,9 @@ public final class MappingService: Sendable {
           "next",
           .string(
             isRefused
-              ? "for this name the mapping before stays in force; see who with: subledger "
-                + "entitlements --diff FILE; correct the configuration, or: subledger "
-                + "entitlements --accept FILE"
+              ? "for this name the mapping before stays in force, and the durations of the app; "
+                + "see who with: subledger entitlements --diff FILE; correct the configuration, "
+                + "or: subledger entitlements --accept FILE"
               : "it is in force, as fewer than \(MappingComparison.minimumLoss) customers lost it; "
                 + "if it is not meant, correct the configuration and reload it")
         ),
@@ -192,7 +196,7 @@ public final class MappingService: Sendable {
   @discardableResult
   private func journal(
     _ mappings: [StreamKey: EntitlementCatalog.Mapping], _ comparison: MappingComparison?,
-    _ known: [StreamKey: OwnerStatement.Content]
+    _ known: [StreamKey: StoredStatement]
   ) -> [StreamKey: Int64] {
     let done = WakeupEvent()
     let outcomes = Mutex<[StreamKey: Outcome]>([:])
@@ -209,10 +213,9 @@ public final class MappingService: Sendable {
     let seqs = outcomes.withLock { $0.compactMapValues(\.seq) }
     if !seqs.isEmpty { state.withLock { $0.journaled += 1 } }
     for (app, seq) in seqs.sorted(by: { $0.key < $1.key }) {
-      var before: EntitlementCatalog.Mapping = [:]
-      if case .catalog(let mapping)? = known[app] { before = mapping }
       announce(
-        mappings[app] ?? [:], before, of: app, seq, known[app] == nil ? nil : comparison)
+        mappings[app] ?? ProductMapping(), known[app]?.mapping ?? ProductMapping(), of: app, seq,
+        known[app] == nil ? nil : comparison)
     }
     return seqs
   }
@@ -222,20 +225,26 @@ public final class MappingService: Sendable {
     _ mapping: EntitlementCatalog.Mapping, _ before: EntitlementCatalog.Mapping, of app: StreamKey,
     _ seq: Int64, _ comparison: MappingComparison?
   ) {
-    let names = Set(mapping.keys).union(before.keys).filter { mapping[$0] != before[$0] }
-    let counts = comparison?.counts(of: app, names)
+    let names = Set(mapping.names.keys).union(before.names.keys)
+      .filter { mapping.names[$0] != before.names[$0] }
+    let (new, old) = (mapping.durations ?? [:], before.durations ?? [:])
+    let products = Set(new.keys).union(old.keys).filter { new[$0] != old[$0] }
+    // Any name may have been lost by a duration.
+    let concerned = products.isEmpty ? names : nil
+    let counts = comparison?.counts(of: app, concerned)
     Log.write(
       .info, "mapping_in_force",
       [
         ("seq", .integer(seq)), ("bundle_id", .string(app.bundleId)),
         ("environment", .string(app.environment.rawValue)), ("said_by", .string(token)),
         ("names", .array(names.sorted().map(JSONValue.string))),
+        ("durations_of", .array(products.sorted().map(JSONValue.string))),
         ("lost", .optional(counts.map { Int64($0.lost) })),
         ("gained", .optional(counts.map { Int64($0.gained) })),
       ])
     let limits = configuration().entitlementLossLimits
     for loss in comparison?.losses(over: limits, from: 1) ?? []
-    where loss.group.app == app && names.contains(loss.group.name) {
+    where loss.group.app == app && concerned?.contains(loss.group.name) ?? true {
       log(loss, isRefused: false)
     }
   }

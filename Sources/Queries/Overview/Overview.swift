@@ -77,14 +77,8 @@ public final class Overview: Sendable {
     // While this is false, counting continues between questions.
     var isComplete = true
     var since = Int64.max
-    var durations: [String: Int64] = [:]
     while let questions = requests.dequeueAll(within: isComplete ? -1 : 0) {
-      if let last = questions.last?.configuration.nonRenewingDurations, last != durations {
-        (durations, count) = (last, nil)
-      }
-      count =
-        count
-        ?? (try? LedgerReader(ledger, durations: durations, limit: limit)).map(OverviewCount.init)
+      count = count ?? (try? LedgerReader(ledger, limit: limit)).map(OverviewCount.init)
       do throws(LedgerError) {
         guard let count else { throw .busy }
         if !questions.isEmpty { since = questions.map(\.question.since).min() ?? since }

@@ -95,7 +95,7 @@ extension LedgerReader {
       for (key, stream) in later {
         let before = try opened.reader.row(of: key, .at(now))
         for (row, number) in [(before?.row, -1), (stream.row, 1)] as [(EntitlementRow?, Int64)] {
-          let current = row?.current(at: now, durations: durations)
+          let current = row?.current(at: now, durations: durations[key])
           let type = current.flatMap { row?.spans[$0.span].purchase }
             .flatMap { row?.purchases[$0].productType }
           counts.add(

@@ -58,7 +58,8 @@ extension LedgerReader {
     found += later.values.filter { stream in
       filter.finds(stream.ids) && after.map { $0 < stream.key } ?? true
         && wanted.matches(
-          stream.projected, stream.row.entitlement(at: question.time, durations: durations))
+          stream.projected,
+          stream.row.entitlement(at: question.time, durations: durations[stream.key]))
     }.map(\.projected)
     found.sort { $0.key < $1.key }
     var documents: [RowDocument] = []

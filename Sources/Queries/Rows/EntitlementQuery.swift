@@ -22,14 +22,15 @@ extension LedgerReader {
     return try document(found.key, found.row, question, found.opened)
   }
 
-  /// Whether a row with this id has a purchase without an end of its own, which a configured
-  /// duration may end.
+  /// Whether a row with this id has a purchase without an end of its own, which a duration may end
+  /// that is configured and was not put in force.
   ///
   /// - Throws: what SQLite reports.
   public func mayLast(
     _ originalTransactionId: String, _ question: Question
   ) throws(LedgerError) -> Bool {
     for key in try keys(originalTransactionId, nil, nil, question) {
+      guard durations.said(of: key) == nil else { continue }
       if try journaledRow(of: key, question).lasting != nil { return true }
     }
     return false
@@ -146,6 +147,7 @@ extension LedgerReader {
   func document(
     _ key: StreamKey, _ row: EntitlementRow, _ question: Question, _ opened: Opened?
   ) throws(LedgerError) -> RowDocument? {
+    let durations = durations(question)[key]
     guard let entitlement = row.entitlement(at: question.time, durations: durations) else {
       return nil
     }

@@ -1,5 +1,5 @@
 import AppStore
-import Entitlements
+public import Entitlements
 public import Ledger
 public import Platform
 public import Store
@@ -23,8 +23,8 @@ public final class LedgerReader {
   }
 
   public let journal: JournalReader
-  /// Milliseconds that non-renewing products last, by product id.
-  let durations: [String: Int64]
+  /// How long non-renewing products last now.
+  private let durationsNow: @Sendable () -> AppDurations
   /// Proves the receipts in version 1 notifications for `history`; nil if they are not to be
   /// proven.
   public var receipts: ReceiptProof?
@@ -68,28 +68,38 @@ public final class LedgerReader {
   ///   - limit: what long reads ask whether they may go on; they throw its reason if not.
   /// - Throws: what `JournalReader.open` throws.
   public init(
-    _ ledger: Ledger, durations: [String: Int64], reusesSnapshot: Bool = false,
-    isPassing: Bool = false, limit: WorkLimit? = nil
+    _ ledger: Ledger, reusesSnapshot: Bool = false, isPassing: Bool = false, limit: WorkLimit? = nil
   ) throws(LedgerError) {
     journal = try JournalReader.open(ledger.folder, isPassing: isPassing)
     limit.map(journal.ask)
     self.limit = limit
     folds = StreamFolds(capacity: isPassing ? Self.passingFoldedBytes : Self.foldedBytes)
-    self.durations = durations
+    durationsNow = { ledger.durations }
     source = .running(ledger.liveProjection)
     self.reusesSnapshot = reusesSnapshot
   }
 
   /// A reader of a data folder, whether or not another process has it open.
   ///
+  /// - Parameter durations: the configured ones; they count for apps of which none were put in
+  ///   force.
   /// - Throws: what `JournalReader.open` throws.
-  public init(_ folder: DataFolder, durations: [String: Int64]) throws(LedgerError) {
+  public init(_ folder: DataFolder, durations: Durations) throws(LedgerError) {
     journal = try JournalReader.open(folder)
+    let durations = try journal.durations(configured: durations)
     limit = nil
     folds = StreamFolds(capacity: Self.foldedBytes)
-    self.durations = durations
+    durationsNow = { durations }
     source = .atRest(folder)
     reusesSnapshot = false
+  }
+
+  /// How long non-renewing products last, by what is known now.
+  package var durations: AppDurations { durationsNow() }
+
+  /// How long they last, by what was known at the time of a question.
+  func durations(_ question: Question) -> AppDurations {
+    question.knownAt.map(durations.known) ?? durations
   }
 
   // MARK: The live projection

@@ -51,8 +51,8 @@ extension LedgerReader {
   /// the events that were received by then. Nil if time alone changes nothing then, or an event
   /// that came later says otherwise.
   ///
-  /// The answer is the same whenever it is asked for, as long as fold and configured durations stay
-  /// the same and no event overtakes the moment.
+  /// The answer is the same whenever it is asked for, as long as the fold stays the same and no
+  /// event overtakes the moment.
   ///
   /// - Parameter time: milliseconds since 1970.
   /// - Throws: as `rows(around:of:at:)`.
@@ -61,21 +61,21 @@ extension LedgerReader {
   ) throws(LedgerError) -> (rows: EventRows, seq: Int64)? {
     defer { if !reusesSnapshot { endSnapshot() } }
     guard let (row, seq, successor) = try folded(receivedBy: time, of: key) else { return nil }
-    guard turns(row, at: time) else { return nil }
+    guard turns(row, at: time, key) else { return nil }
     let last = try journal.lastSeq(of: key)
     if let last, last > seq {
       let present = try folds.row(through: last, of: key, since: time - 1, journal)
-      guard turns(present, at: time) else { return nil }
+      guard turns(present, at: time, key) else { return nil }
     }
     let rows = EventRows(
       before: document(key, row, at: time - 1, successor),
       after: document(key, row, at: time, successor),
-      next: row.transitions(after: time, durations: durations).first)
+      next: row.transitions(after: time, durations: durations[key]).first)
     return (rows, seq)
   }
 
-  private func turns(_ row: EntitlementRow, at time: Int64) -> Bool {
-    !row.transitions(after: time - 1, through: time, durations: durations).isEmpty
+  private func turns(_ row: EntitlementRow, at time: Int64, _ key: StreamKey) -> Bool {
+    !row.transitions(after: time - 1, through: time, durations: durations[key]).isEmpty
   }
 
   /// The row of a stream at a time, from the events that were received by then, and the last of
@@ -89,7 +89,7 @@ extension LedgerReader {
     defer { if !reusesSnapshot { endSnapshot() } }
     guard let (row, seq, successor) = try folded(receivedBy: time, of: key) else { return nil }
     let after = document(key, row, at: time, successor)
-    let next = row.transitions(after: time, durations: durations).first
+    let next = row.transitions(after: time, durations: durations[key]).first
     return (EventRows(before: after, after: after, next: next), seq)
   }
 

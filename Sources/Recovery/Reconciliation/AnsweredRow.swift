@@ -33,10 +33,10 @@ struct AnsweredRow {
   /// - Parameters:
   ///   - outcomes: what became of the answer's evidence; what was not taken says nothing.
   ///   - time: that of the rows it is compared with, milliseconds since 1970.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: those of the app.
   init(
     _ stream: StreamKey, _ answer: CustomerAnswer, _ outcomes: [Outcome], at time: Int64,
-    durations: [String: Int64], by fold: Fold
+    durations: Durations, by fold: Fold
   ) {
     let subscription = answer.subscriptions.last {
       ByteSearch.areEqual($0.originalTransactionId, stream.originalTransactionId)

@@ -1,5 +1,6 @@
 public import AppStore
 public import Clients
+import Entitlements
 import Ledger
 public import Platform
 public import Queries
@@ -9,7 +10,6 @@ public import Store
 /// new. One for each thread.
 public final class Reconciler {
   private let reader: LedgerReader
-  private let durations: [String: Int64]
   private let version: String
   private let policy: RetryPolicy
   private let cancellation: Cancellation
@@ -17,14 +17,12 @@ public final class Reconciler {
 
   /// - Parameters:
   ///   - reader: of the ledger in which answers are journaled.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
   ///   - version: of this program, for Apple.
   ///   - cancellation: ends every request and every wait.
   public init(
-    _ reader: LedgerReader, durations: [String: Int64], version: String, _ policy: RetryPolicy,
-    _ cancellation: Cancellation
+    _ reader: LedgerReader, version: String, _ policy: RetryPolicy, _ cancellation: Cancellation
   ) {
-    (self.reader, self.durations, self.version) = (reader, durations, version)
+    (self.reader, self.version) = (reader, version)
     (self.policy, self.cancellation) = (policy, cancellation)
   }
 
@@ -51,7 +49,7 @@ public final class Reconciler {
     let outcomes = try submit(answer.lines(.asked))
     return Reconciliation(
       stream, answer, before: before, after: try row(stream, at: now), outcomes, at: now,
-      durations: durations, by: reader.journal.fold)
+      durations: reader.durations[stream], by: reader.journal.fold)
   }
 
   private func question(_ account: AppStoreAccount) throws(ClientError) -> CustomerQuestion {

@@ -45,10 +45,10 @@ public struct Reconciliation: Sendable {
   ///   - after: the row after that.
   ///   - outcomes: what became of the answer's lines.
   ///   - time: that of both rows, milliseconds since 1970.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: those of the app.
   public init(
     _ stream: StreamKey, _ answer: CustomerAnswer, before: RowDocument?, after: RowDocument?,
-    _ outcomes: [Outcome], at time: Int64, durations: [String: Int64],
+    _ outcomes: [Outcome], at time: Int64, durations: Durations,
     by fold: Fold
   ) {
     self.stream = stream

@@ -1,4 +1,5 @@
 public import AppStore
+public import Entitlements
 public import Platform
 
 /// A statement of the owner as read from the journal.
@@ -7,6 +8,12 @@ public struct StoredStatement: Sendable {
   /// Our time, in milliseconds since 1970 UTC.
   public let receivedAt: Int64
   public let statement: OwnerStatement
+
+  /// The app that it is about, as a key without an original transaction id.
+  public var app: StreamKey {
+    StreamKey(
+      environment: statement.environment, bundleId: statement.bundleId, originalTransactionId: "")
+  }
 
   /// Those about a customer, behind a seq, of one notification type.
   static let ofType = """
@@ -122,6 +129,14 @@ extension JournalReader {
     return try StoredStatement.read("s.mac = ? AND s.seq > ?", connection, codec) {
       $0.bind(1, OwnerStatement.nobody).bind(2, seq)
     }
+  }
+
+  /// How long the non-renewing products of all apps last, by what was journaled.
+  ///
+  /// - Parameter configured: counts for an app of which nothing was said.
+  /// - Throws: what SQLite reports.
+  public func durations(configured: Durations) throws(LedgerError) -> AppDurations {
+    try mappings().reduce(into: AppDurations(configured: configured)) { $0.say($1) }
   }
 
   /// The customers to whom something of an app was granted, as far as they are not forgotten.
@@ -311,5 +326,13 @@ extension JournalReader {
   public func statementCount() throws(LedgerError) -> Int64 {
     guard try hasAccounts() else { return 0 }
     return try connection.statement("SELECT count(*) FROM statement").first { $0.int(0) } ?? 0
+  }
+}
+
+extension AppDurations {
+  /// Adds what a mapping says.
+  public mutating func say(_ said: StoredStatement) {
+    guard case .catalog(let mapping) = said.statement.content else { return }
+    say(mapping, of: said.app, at: said.receivedAt)
   }
 }

@@ -48,7 +48,7 @@ extension NewStatement {
       ]
     case .revocation(let id): members.append(("grant", .string(id)))
     case .claim(let id): members.append(("originalTransactionId", .string(id)))
-    case .catalog(let mapping): members.append(("entitlements", OwnerStatement.json(mapping)))
+    case .catalog(let mapping): members += mapping.members
     case .release: break
     }
     return .object(members)
@@ -64,8 +64,8 @@ extension NewStatement {
     let kind = root["kind"]?.string.flatMap(CustomerName.Kind.init)
     let customer = kind.flatMap { kind in name.map { CustomerName(kind, $0) } }
     let content: OwnerStatement.Content
-    if let mapping = root["entitlements"] {
-      guard let mapping = OwnerStatement.mapping(mapping) else { return nil }
+    if root["entitlements"] != nil {
+      guard let mapping = ProductMapping(root) else { return nil }
       content = .catalog(mapping)
     } else if customer == nil {
       return nil

@@ -24,8 +24,10 @@ public final class Projection {
   public let clock: @Sendable () -> Int64
   /// The latest time that any answer was evaluated at.
   var evaluatedAt: Int64
-  /// Milliseconds that non-renewing products last, by product id.
-  public internal(set) var durations: [String: Int64]
+  /// What counts since `adopt`; nil before it.
+  var durations: AppDurations?
+  /// How many apps there were at the last `adopt`.
+  var appsWithDurations = 0
   /// The ids that written rows are found by; nil unless they are kept.
   var writtenIds: [String]?
 
@@ -101,7 +103,6 @@ public final class Projection {
     reading = RowReading(connection)
     let meta = Meta(connection: connection)
     evaluatedAt = try meta.int(.evaluatedAt) ?? .min
-    durations = try Durations.read(connection)
     foldedThrough = try meta.int(.foldedThrough) ?? 0
     guard let digest = SetDigest(try meta.bytes(.digest) ?? []) else {
       throw .corrupt("the digest of \(path)")

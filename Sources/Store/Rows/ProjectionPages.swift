@@ -39,10 +39,10 @@ extension ProjectionReader {
   ///
   /// - Parameters:
   ///   - now: milliseconds since 1970.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: those of all apps.
   /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
-    _ filter: Filter, at now: Int64, durations: [String: Int64], after key: StreamKey?, limit: Int
+    _ filter: Filter, at now: Int64, durations: AppDurations, after key: StreamKey?, limit: Int
   ) throws(LedgerError) -> [ProjectedRow] {
     let candidates: AnyCandidates
     if let token = filter.appAccountToken {
@@ -69,7 +69,7 @@ extension ProjectionReader {
       let batch = try candidates(last, wanted)
       last = batch.last?.key
       found += batch.filter {
-        filter.matches($0, $0.row.entitlement(at: now, durations: durations))
+        filter.matches($0, $0.row.entitlement(at: now, durations: durations[$0.key]))
       }
       guard batch.count >= wanted else { break }
     }
@@ -87,10 +87,13 @@ extension ProjectionReader {
 
   private typealias AnyCandidates = (StreamKey?, Int) throws(LedgerError) -> [ProjectedRow]
 
-  /// Whether the clock was never later than this when answers were evaluated. After the clock was
-  /// set back the columns may be ahead of it, and all rows are evaluated.
+  /// Whether the clock was never later than this when answers were evaluated, by the durations that
+  /// count. After the clock was set back, and until all answers follow a change of durations, all
+  /// rows are evaluated.
   private func isEvaluated(by now: Int64) throws(LedgerError) -> Bool {
-    try Meta(connection: connection).int(.evaluatedAt) ?? .min <= now
+    let last = try Meta(connection: connection).int(.evaluatedAt) ?? .min
+    guard last <= now else { return false }
+    return try !DurationTable.isChanging(connection)
   }
 
   // MARK: By the present answer
@@ -102,7 +105,7 @@ extension ProjectionReader {
   /// evaluated for the time come from an index for each product and status, the others are
   /// evaluated.
   private func answering(
-    _ filter: Filter, at now: Int64, _ durations: [String: Int64], after key: StreamKey?,
+    _ filter: Filter, at now: Int64, _ durations: AppDurations, after key: StreamKey?,
     _ limit: Int
   ) throws(LedgerError) -> [ProjectedRow] {
     let due = try due(at: now)
@@ -110,7 +113,8 @@ extension ProjectionReader {
     var found = due.filter { row in
       key.map { $0 < row.projected.key } ?? true
         && filter.matches(
-          row.projected, row.projected.row.entitlement(at: now, durations: durations))
+          row.projected,
+          row.projected.row.entitlement(at: now, durations: durations[row.projected.key]))
     }.map { Candidate($0.projected.key, $0.id) }
     // There may be many times as many of them as of all others.
     let idle = filter.givesAccess == true ? try consumables() : []
@@ -153,7 +157,7 @@ extension ProjectionReader {
       }
   }
 
-  private func apps() throws(LedgerError) -> [(AppKey, Int64)] {
+  func apps() throws(LedgerError) -> [(AppKey, Int64)] {
     try connection.statement("SELECT environment, bundle_id, id FROM app").all {
       (AppKey(environment: Environment(rawValue: $0.text(0)), bundleId: $0.text(1)), $0.int(2))
     }
@@ -234,9 +238,9 @@ extension ProjectionReader {
   ///
   /// - Parameters:
   ///   - now: milliseconds since 1970.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - durations: those of all apps.
   /// - Throws: `LedgerError.corrupt` when a row is damaged, otherwise what SQLite reports.
-  public func counts(at now: Int64, durations: [String: Int64]) throws(LedgerError) -> Counts {
+  public func counts(at now: Int64, durations: AppDurations) throws(LedgerError) -> Counts {
     var counts = Counts(at: now)
     counts.foldedThrough = try foldedThrough()
     let isEvaluated = try isEvaluated(by: now)
@@ -257,7 +261,7 @@ extension ProjectionReader {
       counts.add(
         key, row.answer.flatMap { Entitlement.Status(rawValue: $0.status) },
         givesAccess: !idle.contains(product), -1)
-      let answer = row.projected.row.current(at: now, durations: durations)
+      let answer = row.projected.row.current(at: now, durations: durations[key])
       let now = answer.flatMap { row.projected.row.spans[$0.span].productId }
       counts.add(
         key, answer?.status, givesAccess: !idle.contains(AppProduct(app: row.app, product: now)), 1)
@@ -290,7 +294,8 @@ extension ProjectionReader {
     FROM entitlement e JOIN entitlement_span s ON s.entitlement_id = e.id AND s.from_ms = (
         SELECT max(n.from_ms) FROM entitlement_span n
         WHERE n.entitlement_id = e.id AND n.from_ms <= ?1)
-      LEFT JOIN duration d ON d.product_id = e.lasting_product_id
+      LEFT JOIN duration d ON d.app_id = e.app_id AND d.product_id = e.lasting_product_id
+        AND d.from_ms <= ?1 AND coalesce(d.until_ms > ?1, 1)
     GROUP BY 1, 2, 4
     """
 }

@@ -44,9 +44,9 @@ extension ProjectionReader {
   private func check(
     _ answer: RowReading.Answer, of stored: RowReading.Stored, _ stream: FoldedStream
   ) throws(LedgerError) {
-    // After a change of configured durations the answer is due, and says nothing.
-    guard answer.until.map({ $0 > answer.from }) ?? true else { return }
-    let durations = try Durations.read(connection)
+    // After a change of durations answers are evaluated bit by bit.
+    guard try !DurationTable.isChanging(connection) else { return }
+    let durations = try DurationTable.read(connection)[stored.app] ?? [:]
     guard let current = stream.row.current(at: answer.from, durations: durations),
       current.status.rawValue == answer.status, current.until == answer.until,
       ByteSearch.areEqual(stream.row.spans[current.span].productId, answer.product)

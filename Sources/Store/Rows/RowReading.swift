@@ -32,6 +32,12 @@ struct RowReading {
     var product: String?
     var from: Int64
     var until: Int64?
+
+    /// Compares bytes.
+    static func == (left: Self, right: Self) -> Bool {
+      (left.status, left.from, left.until) == (right.status, right.from, right.until)
+        && ByteSearch.areEqual(left.product, right.product)
+    }
   }
 
   /// The row that a statement stands at.

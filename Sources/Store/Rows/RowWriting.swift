@@ -21,7 +21,7 @@ extension Projection {
       throw .corrupt("the app of a row is missing")
     }
     evaluatedAt = max(evaluatedAt, now)
-    let answer = answer(of: projected.row, at: now)
+    let answer = answer(of: projected, at: now)
     let id = try writeRow(packed, app, answer, over: reference, connection)
     try writeSpans(of: id, packed, app, replacing: reference?.spans ?? [], connection)
     try writeLines(of: id, packed, app, replacing: reference?.lines ?? [], connection)
@@ -46,7 +46,8 @@ extension Projection {
   }
 
   /// What a row answers at a time, as columns; nil if it has no span.
-  func answer(of row: EntitlementRow, at time: Int64) -> RowReading.Answer? {
+  func answer(of projected: ProjectedRow, at time: Int64) -> RowReading.Answer? {
+    let (row, durations) = (projected.row, durations?[projected.key] ?? [:])
     guard let current = row.current(at: time, durations: durations) else { return nil }
     return RowReading.Answer(
       status: current.status.rawValue, product: row.spans[current.span].productId,

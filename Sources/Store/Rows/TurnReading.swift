@@ -39,10 +39,11 @@ extension ProjectionReader {
         ORDER BY s.from_ms LIMIT ?3)
       UNION
       SELECT * FROM (
-        SELECT e.lasting_from_ms + d.milliseconds, e.id
+        SELECT e.lasting_from_ms + d.milliseconds AS at_ms, e.id
         FROM duration d CROSS JOIN entitlement e INDEXED BY entitlement_lasting
           ON e.lasting_product_id = d.product_id
         WHERE e.lasting_from_ms > ?1 - d.milliseconds AND e.lasting_from_ms <= ?2 - d.milliseconds
+          AND e.app_id = d.app_id AND at_ms > d.from_ms AND coalesce(at_ms < d.until_ms, 1)
           AND e.lasting_product_id IS NOT NULL
         ORDER BY 1 LIMIT ?3)
     )

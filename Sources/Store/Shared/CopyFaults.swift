@@ -1,4 +1,6 @@
+import AppStore
 public import Platform
+import SignedData
 
 /// Proves what a copy follows: that Apple signed it, and that its columns say what it says (T4 of
 /// `SharedJournal`). Used on the thread that follows.
@@ -81,6 +83,36 @@ extension Journal {
       }
       try readFaults(connection)
     }
+  }
+
+  /// Takes what the owner said and the program that followed it did not understand, being older
+  /// than the one that wrote it.
+  ///
+  /// - Throws: what SQLite reports.
+  public func readAgain() throws(LedgerError) {
+    guard faults.brokenEvents > 0 else { return }
+    let broken = try connection().statement(
+      """
+      SELECT seq, stream_id, body_sha256, dictionary_id, body FROM event
+      WHERE seq IN (SELECT seq FROM broken_event)
+      AND source IN (\(EventSource.ownersInSQL)) ORDER BY seq
+      """
+    ).all { (row) throws(LedgerError) -> (seq: Int64, stream: Int64, said: OwnerStatement)? in
+      guard let body = try codec.decode(row.bytes(4), dictionary: row.optionalInt(3)),
+        SHA256.hash(body) == row.bytes(2), let said = OwnerStatement(body: body)
+      else { return nil }
+      return (row.int(0), row.int(1), said)
+    }.compactMap { $0 }
+    guard !broken.isEmpty else { return }
+    let last = lastMapping
+    try transact { (connection) throws(LedgerError) in
+      for event in broken {
+        try insertStatement(event.seq, event.said.mac, event.stream, connection)
+        try connection.statement("DELETE FROM broken_event WHERE seq = ?").bind(1, event.seq).run()
+      }
+      try readFaults(connection)
+    }
+    lastMapping = max(last, lastMapping)
   }
 
   func readFaults(_ connection: SQLiteConnection) throws(LedgerError) {

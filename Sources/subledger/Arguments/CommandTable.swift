@@ -217,7 +217,8 @@ enum CommandTable {
       name: "erase", summary: "Forgets an account of yours.",
       details: "Deletes the account's name from all files of the data folder. What was journaled "
         + "about it stays, about nobody. Backups that were made before still name it. Asks first, "
-        + "because it cannot be undone. Works while a daemon runs.",
+        + "because it cannot be undone. Works while a daemon runs. An app account token cannot be "
+        + "forgotten: it is in what Apple signed, and that never changes.",
       usage: "--account ID", flags: EraseCommand.flags,
       example: "subledger erase --account user-4711 --yes", action: EraseCommand.run),
     Command(

@@ -1,11 +1,11 @@
 /// A page of the operating guide, by its task. The files are a part of the program.
 enum OperatingPage: String, CaseIterable {
   case install, containers, kubernetes, run, connect, recover
-  case customers, queries, finance, accounts, privacy
+  case backends, customers, queries, finance, accounts, privacy
   case webhooks, forward, mirror
   case monitor, faults, backup, prove, rules
   case sharedJournal = "shared-journal"
-  case simulate
+  case simulate, format
 
   private var bytes: [UInt8] {
     switch self {
@@ -15,6 +15,7 @@ enum OperatingPage: String, CaseIterable {
     case .run: PackageResources.run_md
     case .connect: PackageResources.connect_md
     case .recover: PackageResources.recover_md
+    case .backends: PackageResources.backends_md
     case .customers: PackageResources.customers_md
     case .queries: PackageResources.queries_md
     case .finance: PackageResources.finance_md
@@ -30,6 +31,7 @@ enum OperatingPage: String, CaseIterable {
     case .rules: PackageResources.rules_md
     case .sharedJournal: PackageResources.shared_journal_md
     case .simulate: PackageResources.simulate_md
+    case .format: PackageResources.format_md
     }
   }
 

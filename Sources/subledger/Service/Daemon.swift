@@ -35,7 +35,7 @@ struct Daemon {
     let settings = try settings(configuration, folder)
     FormerJournal.keep(folder, now: Clock.now())
     let ledger = try Ledger.start(
-      folder, now: Clock.now(), durations: configuration.nonRenewingDurations,
+      folder, now: Clock.now(), durations: configuration.durations,
       shared: configuration.sharedJournal?.access(trusting: configuration.trustRoots)
     ) { error in
       Log.write(.error, "journal_failed", [("error", .string(error.description))])

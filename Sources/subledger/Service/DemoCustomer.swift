@@ -1,5 +1,6 @@
 import AppStore
 import AppStoreSimulator
+import Entitlements
 import Platform
 import Queries
 import Store

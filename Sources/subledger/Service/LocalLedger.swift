@@ -32,7 +32,7 @@ final class LocalLedger {
     // What became of a request is in its answer.
     Log.setLevel(.warning)
     let ledger = try Ledger.start(
-      folder, now: Clock.now(), durations: configuration.nonRenewingDurations,
+      folder, now: Clock.now(), durations: configuration.durations,
       onFailure: { _ in })
     let service = LedgerService(ledger, configuration, version: Subledger.version)
     do throws(LedgerError) {

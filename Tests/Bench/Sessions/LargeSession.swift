@@ -1,5 +1,6 @@
 import AppStore
 import AppStoreSimulator
+import Entitlements
 import Glibc
 import Platform
 import Store
@@ -188,7 +189,7 @@ struct LargeSession {
       for _ in 0..<11 {
         let start = Clock.monotonicNanoseconds()
         try reader.beginSnapshot()
-        _ = try reader.counts(at: Clock.now(), durations: [:])
+        _ = try reader.counts(at: Clock.now(), durations: AppDurations())
         reader.endSnapshot()
         times.append(Double(Clock.monotonicNanoseconds() - start) / 1e6)
       }

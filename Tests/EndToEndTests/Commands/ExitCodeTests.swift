@@ -38,6 +38,9 @@ import Testing
       #expect(finished.code == 3 && finished.output.isEmpty, "\(finished)")
       #expect(finished.errors.contains(folder.path) && finished.errors.contains("--data"))
     }
+    // The file of a ledger in place of its folder.
+    let file = try installation.launch(arguments + ["--data", installation.config.path]).finish()
+    #expect(file.errors.contains("is a file, and data is a folder"), "\(file)")
     #expect(!FileManager.default.fileExists(atPath: absent.path))
     #expect(try FileManager.default.contentsOfDirectory(atPath: empty.path).isEmpty)
   }

@@ -93,6 +93,7 @@ import Testing
       case .appStore: "{\"appStore\":\(object)}"
       case .verifyReceipt: "{\"verifyReceipt\":\(object)}"
       case .entitlement: "{\"entitlements\":{\"pro\":\(object)}}"
+      case .duration: "{\"nonRenewingDurations\":{\"pass\":\(object)}}"
       case .sink: "{\"sinks\":[\(object)]}"
       case .mirror: "{\"sinks\":[{\"kind\":\"mirror\",\"no-such-key\":1}]}"
       case .sharedJournal: "{\"sharedJournal\":\(object)}"

@@ -16,7 +16,7 @@ enum HostileLine {
   static func mapping(
     _ products: [String], _ leeway: Int64 = 0, name: String = "pro"
   ) -> OwnerStatement.Content {
-    .catalog([name: NamedEntitlement(products: products, accessLeeway: leeway)])
+    .catalog(ProductMapping([name: NamedEntitlement(products: products, accessLeeway: leeway)]))
   }
 
   static func statement(
@@ -41,7 +41,7 @@ enum HostileLine {
   ]
 
   private static let others: [OwnerStatement] = [
-    statement(mapping(["other.*"])), statement(.catalog([:])),
+    statement(mapping(["other.*"])), statement(.catalog(ProductMapping())),
     statement(mapping(["other.*"]), in: "Sandbox"),
     statement(.claim(originalTransactionId: "7000"), mac: [UInt8](repeating: 7, count: 32)),
     statement(.release(originalTransactionId: "7000"), mac: [UInt8](repeating: 7, count: 32)),

@@ -123,7 +123,7 @@ import Testing
     var chance = SplitMix64(seed: seed)
     let client = Client(port: port)
     let reader = try LedgerReader(
-      DataFolder(path: configuration.data), durations: configuration.nonRenewingDurations)
+      DataFolder(path: configuration.data), durations: configuration.durations)
     var (checked, bases) = (0, Set<String>())
     for (id, customer) in customers {
       for number in 0..<Self.own + Self.asked {

@@ -15,7 +15,7 @@ import Testing
   private static let ended = "0a0b0c0d-0000-4000-8000-00000000000c"
   private static let nobody = "0a0b0c0d-0000-4000-8000-00000000000d"
   private func guide() throws -> String {
-    try DocumentationPage("Sources/API/API.docc/Backends.md").text
+    try DocumentationPage("Sources/subledger/subledger.docc/operating/backends.md").text
   }
 
   /// The code of a language in the guide.

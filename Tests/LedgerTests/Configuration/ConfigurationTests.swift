@@ -1,3 +1,4 @@
+import AppStore
 import AppStoreSimulator
 import Foundation
 import Ledger
@@ -110,7 +111,9 @@ import Testing
     ]
     #expect(read == [1, 2, 3, 4, 5, 6])
     let day: Int64 = 86_400_000
-    #expect(configuration.nonRenewingDurations == ["season": 90 * day, "week": 14 * day])
+    #expect(
+      configuration.nonRenewingDurations.mapValues(\.milliseconds)
+        == ["season": 90 * day, "week": 14 * day])
   }
 
   @Test func `flags win over variables and variables win over the file`() throws {

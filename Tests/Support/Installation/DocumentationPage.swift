@@ -31,10 +31,7 @@ package struct DocumentationPage: Sendable {
 
   /// The pages for users.
   package static let paths =
-    [
-      "README.md", "Sources/API/API.docc/Backends.md", "Sources/Store/Store.docc/Format.md",
-      contents,
-    ]
+    ["README.md", contents]
     + operatingNames.map { "\(catalog)operating/\($0).md" }
 
   package var words: Int { text.split { $0.isWhitespace }.count }

@@ -12,7 +12,7 @@ extension EntitlementRow {
 }
 
 extension Entitlement {
-  public init?(_ state: StreamState, at time: Int64, durations: [String: Int64] = [:]) {
+  public init?(_ state: StreamState, at time: Int64, durations: Durations = [:]) {
     let row = EntitlementRow(state, at: time...time)
     guard let answer = row.entitlement(at: time, durations: durations) else { return nil }
     self = answer

@@ -49,9 +49,16 @@ public final class TestLedger {
     _ folder: DataFolder, _ configuration: Configuration
   ) throws -> Ledger {
     let ledger = try Ledger.start(
-      folder, now: 0, durations: configuration.nonRenewingDurations, onFailure: { _ in })
+      folder, now: 0, durations: configuration.durations, onFailure: { _ in })
     for _ in 0..<60_000 where ledger.liveProjection.state != .following { usleep(1_000) }
     return ledger
+  }
+
+  /// `P30D+`: thirty days, which add up when bought again.
+  private static func duration(_ text: String) -> JSONValue {
+    text.last == "+"
+      ? .object([("lasts", .string(String(text.dropLast()))), ("again", .string("adds"))])
+      : .string(text)
   }
 
   /// The configuration of a test's ledger, read from files that it writes to the folder.
@@ -83,7 +90,7 @@ public final class TestLedger {
       // Written under the app, so that the app's own setting is tested.
       let durations = bundle == bundleId ? durations : [:]
       members.append(
-        ("nonRenewingDurations", .object(durations.map { ($0.key, .string($0.value)) })))
+        ("nonRenewingDurations", .object(durations.map { ($0.key, Self.duration($0.value)) })))
       entries.append(.object(members))
     }
     try scratch.write(SharedAuthority.root, to: "root.der")
@@ -251,7 +258,7 @@ public final class TestLedger {
 
   public func reader() throws -> LedgerReader {
     if let opened { return opened }
-    let reader = try LedgerReader(ledger, durations: configuration.nonRenewingDurations)
+    let reader = try LedgerReader(ledger)
     opened = reader
     return reader
   }

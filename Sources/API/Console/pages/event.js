@@ -95,11 +95,14 @@ export function opened(event, curl) {
 }
 
 /// What a mapping of products says that the one before it did not, and the other way round.
-function mapping({ entitlements, before }) {
-  const lines = (said) => Object.entries(said ?? {}).flatMap(([name, it]) => [
+function mapping(said) {
+  const lines = (names, durations) => [...Object.entries(names ?? {}).flatMap(([name, it]) => [
     ...it.products.map((product) => `${name}: ${product}`),
-    ...(it.access_leeway_ms ? [`${name}: leeway of ${span(it.access_leeway_ms)}`] : [])]);
-  const [now, then] = [lines(entitlements), lines(before)];
+    ...(it.access_leeway_ms ? [`${name}: leeway of ${span(it.access_leeway_ms)}`] : [])]),
+  ...Object.entries(durations ?? {}).map(([product, it]) => `${product} lasts ${span(it.lasts_ms)}${
+    it.again ? ", and adds up when bought again" : ""}`)];
+  const now = lines(said.entitlements, said.durations);
+  const then = lines(said.before, said.durations_before);
   const changed = [...now.filter((it) => !then.includes(it)).map((it) => `+ ${it}`),
     ...then.filter((it) => !now.includes(it)).map((it) => `− ${it}`)];
   return h("div", {}, h("h3", {}, "Mapping"), h("pre", { tabindex: "0", "aria-label": "Mapping" },

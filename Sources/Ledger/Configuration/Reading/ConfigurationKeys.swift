@@ -13,6 +13,7 @@ public struct ConfigurationKey: Sendable {
     case appStore = "appStore."
     case verifyReceipt = "verifyReceipt."
     case entitlement = "entitlements.NAME."
+    case duration = "nonRenewingDurations.PRODUCT."
     case sink = "sinks[]."
     case mirror = "sinks[kind mirror]."
     case sharedJournal = "sharedJournal."
@@ -137,7 +138,8 @@ extension ConfigurationKey {
     ConfigurationKey(
       .file, "nonRenewingDurations", "object", "none",
       "How long non-renewing subscriptions last, by product id, in days or weeks: "
-        + "{\"season.pass\": \"P90D\", \"camp\": \"P12W\"}."),
+        + "{\"season.pass\": \"P90D\", \"camp\": \"P12W\"}; or an object with the keys below. A "
+        + "change is compared and put in force like one of entitlements, and counts from then on."),
     ConfigurationKey(
       .file, "entitlements", "object", "none",
       "What GET /v1/customers answers about, by names of your choice, with the products that give "
@@ -299,6 +301,13 @@ extension ConfigurationKey {
       "How long access goes on after the end of a paid period that was to renew, while no word "
         + "from Apple has come, in hours or days up to P7D: PT6H. With it an outage of "
         + "notifications at a renewal locks nobody out. Rows and gives_access are not affected."),
+    ConfigurationKey(
+      .duration, "lasts", "text", "required", "How long a purchase lasts, in days or weeks: P90D."),
+    ConfigurationKey(
+      .duration, "again", "text", "none",
+      "adds: a product that is bought again before its end lasts on from that end, for the "
+        + "names that it gives. Without it each purchase lasts from its own date. Rows are not "
+        + "affected."),
   ]
 
   private static let sink = [

@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Platform
 import SignedData
 import StrictJSON
@@ -46,7 +47,7 @@ struct ConfigurationReader {
       keyPath = "apps[\(index)].appStore"
       app.appStore = try appStore(entry, over: shared)
       keyPath = "apps[\(index)]"
-      try durations(entry, into: &configuration)
+      try durations(entry, for: app.bundleId, into: &configuration)
       try entitlements(entry, for: app.bundleId, into: &configuration.entitlements)
       guard configuration.apps.updateValue(app, forKey: app.bundleId) == nil else {
         throw invalid("bundleId occurs twice", "write each app once")
@@ -76,7 +77,7 @@ struct ConfigurationReader {
       }
     }
     try limits(root, into: &configuration.limits)
-    try durations(root, into: &configuration)
+    try durations(root, for: nil, into: &configuration)
     try entitlements(root, for: nil, into: &configuration.entitlements)
     try lossLimits(root, into: &configuration.entitlementLossLimits)
     (configuration.sinks, configuration.mirrors) = try sinks(root, v1Files)
@@ -327,25 +328,44 @@ struct ConfigurationReader {
     configuration.anchors = anchors
   }
 
+  /// Reads the key `nonRenewingDurations`, which may stand at the top and at an app.
+  ///
+  /// - Parameter bundleId: the app at which it stands; nil at the top.
   func durations(
-    _ root: JSONElement, into configuration: inout Configuration
+    _ parent: JSONElement, for bundleId: String?, into configuration: inout Configuration
   ) throws(LedgerError) {
-    guard let object = root["nonRenewingDurations"] else { return }
+    guard let object = parent["nonRenewingDurations"] else { return }
     guard object.kind == .object else {
       throw invalid("nonRenewingDurations is not an object", "write { \"season.pass\": \"P90D\" }")
     }
     for (product, member) in object.members where !product.hasPrefix("//") {
-      guard let text = member.string, let length = Self.milliseconds(text) else {
-        throw invalid(
-          "nonRenewingDurations.\(product) is not a duration",
-          "write days or weeks: \"P90D\", \"P12W\"")
-      }
-      let known = configuration.nonRenewingDurations.updateValue(length, forKey: product)
-      guard known ?? length == length else {
+      let duration = try duration(member, "nonRenewingDurations.\(product)")
+      let known = configuration.nonRenewingDurations.updateValue(duration, forKey: product)
+      guard known ?? duration == duration else {
         throw invalid(
           "nonRenewingDurations.\(product) occurs with two values", "write each product once")
       }
+      configuration.entitlements.add(duration, of: product, for: bundleId)
     }
+  }
+
+  private func duration(
+    _ member: JSONElement, _ path: String
+  ) throws(LedgerError) -> ProductDuration {
+    let isObject = member.kind == .object
+    if isObject { try requireKnownKeys(member, .duration, prefix: path + ".") }
+    guard let length = (isObject ? member["lasts"] : member)?.string.flatMap(Self.milliseconds)
+    else {
+      throw invalid(
+        "\(path) is not a duration",
+        "write days or weeks: \"P90D\", \"P12W\"; or { \"lasts\": \"P90D\", \"again\": \"adds\" }")
+    }
+    let again = isObject ? try text(member, "again") : nil
+    guard again == nil || again == "adds" else {
+      throw invalid(
+        "\(path).again is not \"adds\"", "leave it out, and each purchase lasts from its own date")
+    }
+    return ProductDuration(milliseconds: length, addsUp: again != nil)
   }
 
   /// The length of an ISO 8601 duration of whole days or weeks, in milliseconds; nil for anything

@@ -82,9 +82,9 @@ extension ConfigurationReader {
       try requireKnownKeys(root, .file)
       for app in try list(root, "apps") {
         try requireKnownKeys(app, .app)
-        try durations(app, into: &configuration)
+        try durations(app, for: nil, into: &configuration)
       }
-      try durations(root, into: &configuration)
+      try durations(root, for: nil, into: &configuration)
     }
   }
 }

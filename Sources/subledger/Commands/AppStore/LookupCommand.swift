@@ -55,7 +55,7 @@ enum LookupCommand {
     _ id: String, _ configuration: Configuration, _ arguments: Arguments
   ) throws(LedgerError) -> [StreamKey] {
     let reader = try LedgerReader(
-      arguments.folder(configuration), durations: configuration.nonRenewingDurations)
+      arguments.folder(configuration), durations: configuration.durations)
     return try reader.purchases(withId: id, LedgerReader.Question(now: Clock.now())).map(\.key)
   }
 

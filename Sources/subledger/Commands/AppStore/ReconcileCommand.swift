@@ -36,15 +36,14 @@ enum ReconcileCommand {
     let ledger = try LocalLedger(folder, configuration)
     defer { ledger.stop() }
     ledger.waitForProjection(cancellation)
-    let durations = configuration.nonRenewingDurations
-    let reader = try LedgerReader(folder, durations: durations)
+    let reader = try LedgerReader(folder, durations: configuration.durations)
     var report = Report()
     let customers =
       isList
       ? try listed(accounts, reader, isDue: arguments.has("--due"), configuration)
       : try named(arguments.operands, accounts, reader, &report)
     let reconciler = Reconciler(
-      reader, durations: durations, version: Subledger.version, .interactive, cancellation)
+      reader, version: Subledger.version, .interactive, cancellation)
     let printsAll = !isList || customers.count == 1 || arguments.has("--json")
     let reporter = ProgressReporter("reconcile", counting: "customers")
     for (index, customer) in customers.enumerated() {

@@ -51,13 +51,14 @@ enum EntitlementsCommand {
       // What was in force at an earlier time is compared with nothing.
       let isConfigured = time == nil ? changed[app] == nil : nil
       Terminal.print(
-        .object([
-          ("object", .string("mapping")), ("environment", .string(app.environment.rawValue)),
-          ("bundle_id", .string(app.bundleId)), ("seq", .integer(said.seq)),
-          ("since", .integer(said.receivedAt)), ("token", .string(said.statement.token)),
-          ("configured", .optional(isConfigured)),
-          ("entitlements", OwnerStatement.json(mapping)),
-        ]), or: text(app, said, mapping, isConfigured: isConfigured ?? true), arguments)
+        .object(
+          [
+            ("object", .string("mapping")), ("environment", .string(app.environment.rawValue)),
+            ("bundle_id", .string(app.bundleId)), ("seq", .integer(said.seq)),
+            ("since", .integer(said.receivedAt)), ("token", .string(said.statement.token)),
+            ("configured", .optional(isConfigured)),
+          ] + mapping.members), or: text(app, said, mapping, isConfigured: isConfigured ?? true),
+        arguments)
     }
     if inForce.isEmpty, !arguments.has("--json") { Terminal.print(try absence(reader)) }
     return .good
@@ -85,13 +86,18 @@ enum EntitlementsCommand {
     return ([heading] + lines(mapping).map { "  " + $0 }).joined(separator: "\n")
   }
 
-  /// A line for each name: what gives it.
+  /// A line for each name: what gives it; then one for each product that has a duration.
   private static func lines(_ mapping: EntitlementCatalog.Mapping) -> [String] {
-    mapping.sorted { $0.key < $1.key }.map { name, entitlement in
+    let names = mapping.names.sorted { $0.key < $1.key }.map { name, entitlement in
       let leeway = entitlement.accessLeeway
       return name.padded(to: 26) + entitlement.products.map(VisibleText.of).joined(separator: ", ")
         + (leeway == 0 ? "" : "  leeway \(DurationText.text(leeway))")
     }
+    let durations = (mapping.durations ?? [:]).sorted { $0.key < $1.key }.map { product, duration in
+      "\(VisibleText.of(product)) lasts \(DurationText.text(duration.milliseconds))"
+        + (duration.addsUp ? ", and adds up when bought again" : "")
+    }
+    return names + durations
   }
 
   // MARK: What was in force
@@ -110,14 +116,14 @@ enum EntitlementsCommand {
       if case .catalog(let mapping)? = before?.statement.content { replaced = mapping }
       let statement = said.statement
       Terminal.print(
-        .object([
-          ("object", .string("mapping_change")), ("seq", .integer(said.seq)),
-          ("at", .integer(said.receivedAt)),
-          ("environment", .string(statement.environment.rawValue)),
-          ("bundle_id", .string(statement.bundleId)), ("token", .string(statement.token)),
-          ("entitlements", OwnerStatement.json(mapping)),
-          ("before", replaced.map { OwnerStatement.json($0) } ?? .null),
-        ]), or: text(said, mapping, replaced ?? [:]), arguments)
+        .object(
+          [
+            ("object", .string("mapping_change")), ("seq", .integer(said.seq)),
+            ("at", .integer(said.receivedAt)),
+            ("environment", .string(statement.environment.rawValue)),
+            ("bundle_id", .string(statement.bundleId)), ("token", .string(statement.token)),
+          ] + mapping.members + ProductMapping.members(before: replaced)),
+        or: text(said, mapping, replaced ?? ProductMapping()), arguments)
     }
     if said.isEmpty, !arguments.has("--json") { Terminal.print(try absence(reader)) }
     return .good
@@ -132,8 +138,9 @@ enum EntitlementsCommand {
     let heading =
       "\(Timestamp.text(said.receivedAt))  #\(said.seq)  \(said.statement.environment.rawValue)  "
       + "\(VisibleText.of(said.statement.bundleId)), by \(VisibleText.of(said.statement.token))"
-    let removed = lines(before.filter { mapping[$0.key] != $0.value }).map { "  - " + $0 }
-    let added = lines(mapping.filter { before[$0.key] != $0.value }).map { "  + " + $0 }
+    let (then, now) = (lines(before), lines(mapping))
+    let removed = then.filter { !now.contains($0) }.map { "  - " + $0 }
+    let added = now.filter { !then.contains($0) }.map { "  + " + $0 }
     return ([heading] + removed + added).joined(separator: "\n")
   }
 
@@ -207,9 +214,11 @@ enum EntitlementsCommand {
       // Without rows it cannot be said, and is put in force all the same.
       guard error.code != .stopped else { throw error }
     }
+    let held = try reader.heldMappings(accepted, former: try reader.evaluatedDurations())
     let ledger = try LocalLedger(try arguments.journalFolder(), configuration)
     defer { ledger.stop() }
-    for (app, mapping) in changed.sorted(by: { $0.key < $1.key }) {
+    let said = held.sorted { $0.key < $1.key }
+    for (app, mapping) in said + changed.sorted(by: { $0.key < $1.key }) {
       _ = try ledger.say(
         NewStatement(
           .catalog(mapping), of: nil, environment: app.environment, bundleId: app.bundleId,

@@ -29,7 +29,7 @@ enum QueryOptions {
   ///   that can be read.
   static func reader(_ configuration: Configuration) throws(LedgerError) -> LedgerReader {
     let reader = try LedgerReader(
-      DataFolder(path: configuration.data), durations: configuration.nonRenewingDurations)
+      DataFolder(path: configuration.data), durations: configuration.durations)
     reader.receipts = try ReceiptProof(configuration.trustRoots)
     return reader
   }

@@ -1,4 +1,5 @@
 import Delivery
+import Entitlements
 import Ledger
 import Platform
 import Queries
@@ -15,7 +16,7 @@ enum RebuildAnnouncement {
     }
     let folder = try arguments.journalFolder()
     let count = try mapError(
-      RebuildCommand.building, try announce(folder, configuration.nonRenewingDurations))
+      RebuildCommand.building, try announce(folder, configuration.durations))
     guard let count else {
       throw .findings("these two folds were announced before: sinks are told once")
     }
@@ -32,7 +33,7 @@ enum RebuildAnnouncement {
 
   /// Compares, and leaves the list for the daemon. Returns nil if it was announced before.
   private static func announce(
-    _ folder: DataFolder, _ durations: [String: Int64]
+    _ folder: DataFolder, _ durations: Durations
   ) throws(LedgerError) -> Int64? {
     let journal = try JournalReader.open(folder)
     var list: AtomicFileWriter?

@@ -61,7 +61,7 @@ enum RebuildCommand {
   static func plan(_ arguments: Arguments) throws(LedgerError) -> Rebuild.Plan {
     var plan = Rebuild.Plan()
     if let threads = try arguments.number("--threads", 1...256) { plan.threads = Int(threads) }
-    plan.durations = try arguments.configuration().nonRenewingDurations
+    plan.durations = try arguments.configuration().durations
     return plan
   }
 

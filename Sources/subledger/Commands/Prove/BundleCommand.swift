@@ -29,7 +29,7 @@ enum BundleCommand {
       folder, key, signing: signing, anchors: anchors,
       // Given ones are what the reader knows, however far they are.
       maximumLinks: arguments["--anchors"] == nil ? Configuration.Anchors.usualEvents : .max,
-      asOf: asOf, now: Clock.now(), durations: configuration.nonRenewingDurations
+      asOf: asOf, now: Clock.now(), durations: configuration.durations
     ) { (line) throws(LedgerError) in
       try target.write(line)
     } progress: { done, count in

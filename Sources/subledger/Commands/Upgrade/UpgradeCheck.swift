@@ -159,7 +159,7 @@ struct UpgradeCheck {
     _ folder: DataFolder, _ configuration: Configuration
   ) throws(LedgerError) {
     var plan = Rebuild.Plan()
-    plan.durations = configuration.nonRenewingDurations
+    plan.durations = configuration.durations
     let (now, began) = (Clock.now(), Clock.monotonicNanoseconds())
     let observer = RebuildObserver()
     let summary = try ProjectionDiff.run(
