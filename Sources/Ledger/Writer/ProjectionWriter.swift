@@ -153,8 +153,10 @@ final class ProjectionWriter {
   /// Rows that are evaluated at a time: some milliseconds.
   private static let evaluationBatch = 500
   /// The shortest time between two evaluations, milliseconds: lists correct what is due meanwhile.
-  /// After a change of durations they read all rows until it is done.
-  private static let (evaluationPause, shortPause) = (Int64(1_000), Int64(20))
+  private static let evaluationPause: Int64 = 1_000
+  /// The same after a change of durations, until which a list reads all rows of the product: few
+  /// rows at a time, so that a notification waits for few.
+  private static let (changeBatch, changePause) = (100, Int64(5))
 
   /// Milliseconds until `evaluateDue` has something to do; negative: never.
   var millisecondsUntilDue: Int32 {
@@ -166,15 +168,16 @@ final class ProjectionWriter {
   func evaluateDue() {
     guard let folder = following else { return }
     attempt { () throws(LedgerError) in
-      try folder.projection.adopt(ledger.durations)
+      if try folder.projection.adopt(ledger.durations) { nextDue = .min }
       let now = folder.projection.clock()
       guard let due = nextDue, max(due, nextEvaluation) <= now else { return }
-      let count = try folder.projection.evaluateDue(limit: Self.evaluationBatch)
+      let isChanging = due == .min
+      let count = try folder.projection.evaluateDue(
+        limit: isChanging ? Self.changeBatch : Self.evaluationBatch)
       // What a row says of all times is as before.
       if count > 0 { live.recordCommit(of: []) }
       nextDue = try folder.projection.nextDue()
-      let isChanging = nextDue == .min
-      nextEvaluation = now + (isChanging ? Self.shortPause : Self.evaluationPause)
+      nextEvaluation = now + (nextDue == .min ? Self.changePause : Self.evaluationPause)
       try folder.projection.checkpointIfNeeded()
     }
   }

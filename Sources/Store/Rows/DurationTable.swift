@@ -60,13 +60,15 @@ extension Projection {
   /// Adopts what counts now, in the views at once. The answers of rows that it changes are
   /// evaluated by `evaluateDue`; until then lists and counts do not read them.
   ///
+  /// - Returns: whether others count than at the last call.
   /// - Throws: the error of `close`, or what SQLite reports. Nothing was changed then.
-  public func adopt(_ durations: AppDurations) throws(LedgerError) {
+  @discardableResult
+  public func adopt(_ durations: AppDurations) throws(LedgerError) -> Bool {
     let apps = try connection().statement("SELECT id, environment, bundle_id FROM app").all {
       let key = AppKey(environment: Environment(rawValue: $0.text(1)), bundleId: $0.text(2))
       return (id: $0.int(0), key: StreamKey(key, ""))
     }
-    guard durations != self.durations || apps.count != appsWithDurations else { return }
+    guard durations != self.durations || apps.count != appsWithDurations else { return false }
     try atomically { (connection, _) throws(LedgerError) in
       let table = try DurationTable.read(connection)
       for app in apps {
@@ -84,6 +86,7 @@ extension Projection {
       }
     }
     (self.durations, appsWithDurations) = (durations, apps.count)
+    return true
   }
 
   /// Evaluates the answers that the time has changed, and those of products whose duration changed,

@@ -87,13 +87,18 @@ extension ProjectionReader {
 
   private typealias AnyCandidates = (StreamKey?, Int) throws(LedgerError) -> [ProjectedRow]
 
-  /// Whether the clock was never later than this when answers were evaluated, by the durations that
-  /// count. After the clock was set back, and until all answers follow a change of durations, all
-  /// rows are evaluated.
+  /// Whether the clock was never later than this when answers were evaluated. After the clock was
+  /// set back the columns may be ahead of it, and all rows are evaluated.
   private func isEvaluated(by now: Int64) throws(LedgerError) -> Bool {
-    let last = try Meta(connection: connection).int(.evaluatedAt) ?? .min
-    guard last <= now else { return false }
-    return try !DurationTable.isChanging(connection)
+    try Meta(connection: connection).int(.evaluatedAt) ?? .min <= now
+  }
+
+  /// The products of which answers may be those by a former duration.
+  private func changing() throws(LedgerError) -> Set<AppProduct> {
+    Set(
+      try connection.statement("SELECT app_id, product_id FROM changed_duration").all {
+        AppProduct(app: $0.int(0), product: $0.text(1))
+      })
   }
 
   // MARK: By the present answer
@@ -118,10 +123,12 @@ extension ProjectionReader {
     }.map { Candidate($0.projected.key, $0.id) }
     // There may be many times as many of them as of all others.
     let idle = filter.givesAccess == true ? try consumables() : []
+    let changing = try changing()
     for (app, id) in try apps() where filter.covers(app.environment, app.bundleId) {
       for product in try products(filter.productId, of: id)
       where !idle.contains(AppProduct(app: id, product: product)) {
-        for status in Entitlement.Status.allCases where filter.wants(status) {
+        let isChanging = changing.contains(AppProduct(app: id, product: product))
+        for status in Entitlement.Status.allCases where isChanging || filter.wants(status) {
           found += try candidates(id, product, status, app, after: key, limit + due.count)
             .filter { !dueIds.contains($0.id) }
         }
@@ -243,7 +250,9 @@ extension ProjectionReader {
   public func counts(at now: Int64, durations: AppDurations) throws(LedgerError) -> Counts {
     var counts = Counts(at: now)
     counts.foldedThrough = try foldedThrough()
-    let isEvaluated = try isEvaluated(by: now)
+    let isChanging = try !changing().isEmpty
+    var isEvaluated = try isEvaluated(by: now)
+    if isChanging { isEvaluated = false }
     let idle = try consumables()
     let statement = try connection.statement(isEvaluated ? Self.present : Self.evaluated)
     if !isEvaluated { statement.bind(1, now) }
