@@ -60,7 +60,10 @@ public struct Durations: Sendable, Equatable, ExpressibleByDictionaryLiteral {
         products[product] = [first] + (isSaid ? [Said(from: time, duration: duration)] : [])
         continue
       }
-      products[product]?.append(Said(from: max(known.from, time), duration: duration))
+      let from = max(known.from, time)
+      // A word that is taken back at once counted at no time.
+      if from == known.from { products[product]?.removeLast() }
+      products[product]?.append(Said(from: from, duration: duration))
     }
   }
 

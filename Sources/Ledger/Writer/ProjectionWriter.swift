@@ -38,8 +38,8 @@ final class ProjectionWriter {
       do throws(LedgerError) {
         // Before any reader opens it.
         try ProjectionFile.copyWAL(path)
-        let former = try ProjectionReader.open(ledger.folder, path: path).evaluatedDurations()
-        ledger.setFormerDurations(former)
+        let rows = try? ProjectionReader.open(ledger.folder, path: path)
+        if let former = try? rows?.evaluatedDurations() { ledger.setFormerDurations(former) }
         live.apply(.ownFound, .init(path: path, isOwn: true))
       } catch {
         Log.write(.error, "rows_not_read", [("error", .string(error.description))])

@@ -25,9 +25,7 @@ enum DurationTable {
     try connection.statement("DELETE FROM duration WHERE app_id = ?").bind(1, app).run()
     for (product, said) in durations.products {
       for (index, word) in said.enumerated() {
-        // A word that was taken back in the same millisecond counted at no time.
         let until = index + 1 < said.count ? said[index + 1].from : nil
-        guard until != word.from else { continue }
         try connection.statement(
           """
           INSERT INTO duration (app_id, product_id, from_ms, until_ms, milliseconds)
@@ -58,7 +56,7 @@ extension ProjectionReader {
 
 extension Projection {
   /// Adopts what counts now, in the views at once. The answers of rows that it changes are
-  /// evaluated by `evaluateDue`; until then lists and counts do not read them.
+  /// evaluated by `evaluateDue`; until then lists and counts read all rows of such a product.
   ///
   /// - Returns: whether others count than at the last call.
   /// - Throws: the error of `close`, or what SQLite reports. Nothing was changed then.
