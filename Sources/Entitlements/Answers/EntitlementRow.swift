@@ -47,7 +47,8 @@ public struct EntitlementRow: Sendable, Equatable {
     case accepted = 1
   }
 
-  /// What ends by a configured duration: the newest transaction, of a product that does not renew.
+  /// What ends by a duration that the owner says: the newest transaction, of a product that does
+  /// not renew.
   public struct Lasting: Sendable, Equatable {
     public var productId: String
     /// The purchase date, milliseconds since 1970.
@@ -222,7 +223,7 @@ public struct EntitlementRow: Sendable, Equatable {
     return end ?? span.expiresAt
   }
 
-  /// Another one than the span's where a configured duration is over: that gives no access.
+  /// Another one than the span's where a duration is over: that gives no access.
   private func status(of span: Span, at time: Int64, _ end: Int64?) -> Entitlement.Status {
     span.status == .active && end.map { $0 <= time } ?? false ? .expired : span.status
   }
@@ -283,8 +284,8 @@ public struct EntitlementRow: Sendable, Equatable {
 }
 
 extension EntitlementRow.Lasting {
-  /// Nil if a configured duration does not apply. V1 does not give the product type; there a
-  /// configured duration implies it.
+  /// Nil if no duration applies. V1 does not give the product type; there a
+  /// duration implies it.
   fileprivate init?(_ transaction: Transaction) {
     guard transaction.expiresDate == nil, let product = transaction.productId,
       transaction.type ?? ProductType.nonRenewing == ProductType.nonRenewing

@@ -22,7 +22,7 @@ public enum StatusRule: Sendable, Equatable {
 }
 
 extension StatusRule {
-  /// The rule that decides a stream's status at a time. The configured duration of non-renewing
+  /// The rule that decides a stream's status at a time. The duration of non-renewing
   /// products is not considered.
   public init(_ state: StreamState, at time: Int64) {
     let periods = Periods(state)

@@ -93,7 +93,7 @@ public struct CustomerCause: Sendable, Equatable {
     case grant
     /// Another user's claim was forgotten with him.
     case erasure
-    /// The rules, or the configured durations, of this program.
+    /// The rules of this program.
     case rebuild
   }
 

@@ -132,7 +132,7 @@ public final class CustomerStore {
     public var seq: Int64
     /// hash[seq].
     public var hash: [UInt8]
-    /// The rules, and the configured durations, by which customers were answered.
+    /// The rules by which customers were answered.
     public var basis: String
     /// No change is told at this moment or before that is not stored. Milliseconds since 1970.
     public var toldAt: Int64

@@ -45,7 +45,7 @@ extension SQLView {
   }
 
   /// What the view `entitlement_v1` selects: of the row `e`, its span `s`, its app `a`, a
-  /// configured duration `d`, and the `clock`.
+  /// duration `d`, and the `clock`.
   static let selected = RowField.all.map { field in
     let source = field.place == .row ? "e" : "s"
     return expressions[field.column].map { "\($0) AS \(field.column)" }
