@@ -51,16 +51,21 @@ enum Completions {
       let operands = operands(command).joined(separator: " ")
       cases += "    \(command.name)) flags='\(flags)' operands='\(operands)' ;;\n"
     }
-    let paths = Set(commands.flatMap(flags).filter(isPath).map(\.name)).sorted()
+    let paths = Set(commands.flatMap(flags).filter(isPath).map { "*' \($0.name)'" }).sorted()
     let valued = commands.flatMap(flags).filter { $0.value != nil && !isPath($0) }
-    let open = Set(valued.filter { choices($0) == nil }.map(\.name)).sorted()
-    let closed = Set(
-      valued.compactMap { flag in
-        choices(flag).map {
-          "      \(flag.name)) COMPREPLY=($(compgen -W '\($0)' -- \"$word\")); return ;;"
-        }
+    let open = Set(valued.filter { choices($0) == nil }.map { "*' \($0.name)'" }).sorted()
+    // A flag of one name may take other values in another command.
+    var places: [String: [String]] = [:]
+    for command in commands {
+      for flag in flags(command) {
+        guard let choices = choices(flag) else { continue }
+        places[choices, default: []].append("'\(command.name) \(flag.name)'")
       }
-    ).sorted().joined(separator: "\n")
+    }
+    let closed = places.sorted { $0.key < $1.key }.map { choices, places in
+      "    \(places.joined(separator: "|")))\n"
+        + "      COMPREPLY=($(compgen -W '\(choices)' -- \"$word\")); return ;;"
+    }.joined(separator: "\n")
     return """
       # bash completion for subledger
       _subledger() {
@@ -70,10 +75,10 @@ enum Completions {
           COMPREPLY=($(compgen -W '\(names) --help --version' -- "$word"))
           return
         fi
-        case $before in
+        case "${COMP_WORDS[1]} $before" in
+      \(closed)
           \(paths.joined(separator: "|"))) compopt -o filenames
             COMPREPLY=($(compgen -f -- "$word")); return ;;
-      \(closed)
           \(open.joined(separator: "|"))) return ;;
         esac
         case ${COMP_WORDS[1]} in

@@ -66,15 +66,16 @@ import Testing
       ask subledger customer x --by app_t
       ask subledger sink sk
       ask subledger entitlement x --knowledge n
+      ask subledger history x --by s
       """.utf8
     ).write(to: script)
     let finished = try RunningCommand(
       [script.path], in: work.folder, program: URL(filePath: "/bin/bash")
     ).finish()
     #expect(
-      finished.output.split(separator: "\n", omittingEmptySubsequences: false).prefix(12) == [
+      finished.output.split(separator: "\n", omittingEmptySubsequences: false).prefix(13) == [
         "verify version", "--anchors --anchor-key", "admit", "Sandbox", "", "configuration",
-        "explain", "subledger-config", "mirror", "app_transaction_id", "skip", "now",
+        "explain", "subledger-config", "mirror", "app_transaction_id", "skip", "now", "signed",
       ], "\(finished)")
   }
 
