@@ -225,17 +225,27 @@ final class Browser {
 
   /// Clicks the middle of an element with the mouse.
   func click(_ selector: String) throws {
-    let box =
-      try value(
-        """
-        (() => {
-          const it = document.querySelector('\(selector)');
-          it.scrollIntoView({ block: 'center' });
-          const box = it.getBoundingClientRect();
-          return [box.x + box.width / 2, box.y + box.height / 2];
-        })()
-        """) as? [Double]
-    guard let box, box.count == 2 else { throw TestFailure("there is no \(selector)") }
+    // Where it is once it stays: what is drawn above it may still come, and it may be drawn anew.
+    var (box, last): ([Double]?, [Double]?)
+    for _ in 0..<100 {
+      box =
+        try value(
+          """
+          (() => {
+            const it = document.querySelector('\(selector)');
+            if (!it) return [];
+            const stays = window.clicked === it;
+            window.clicked = it;
+            it.scrollIntoView({ block: 'center' });
+            const box = it.getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2, stays ? 1 : 0];
+          })()
+          """) as? [Double]
+      if let box, box == last, box.last == 1 { break }
+      last = box
+      usleep(30_000)
+    }
+    guard let box, box.count == 3 else { throw TestFailure("there is no \(selector)") }
     for kind in ["mousePressed", "mouseReleased"] {
       try call(
         "Input.dispatchMouseEvent",

@@ -224,10 +224,12 @@ import Testing
     #expect(session.browser.failedRequests == [])
   }
 
-  /// That the row is that of the slider's time.
+  /// That the row is that of the slider's time: its date is there first, and what it says then.
   private static let showsItsMoment = """
     document.querySelector('.who .tag')?.textContent === \
-    'as of ' + document.querySelector('#moment-text').textContent.slice(6, 22)
+    'as of ' + document.querySelector('#moment-text').textContent.slice(6, 22) && \
+    document.querySelector('.who .pill').textContent === \
+    document.querySelector('#moment-text').textContent.split(': ').pop()
     """
 
   @Test func `the slider shows the row as of its time`() throws {

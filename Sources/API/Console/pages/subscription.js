@@ -329,7 +329,7 @@ function drawTimeline(parts, view) {
 
 // MARK: Events
 
-/// As many equal renewals in a row become one line.
+/// As many equal renewals, or equal lines of evidence, in a row become one line.
 const fewest = 3;
 
 function drawEvents(list, view) {
@@ -337,7 +337,7 @@ function drawEvents(list, view) {
   const groups = [];
   for (const item of newest) {
     const last = groups.at(-1);
-    if (last && isRenewal(item) && last.every((it) => isRenewal(it) && sameSale(it, item))) {
+    if (last && isEqual(last[0], item)) {
       last.push(item);
     } else groups.push([item]);
   }
@@ -347,13 +347,18 @@ function drawEvents(list, view) {
 
 const isRenewal = (item) => item.object === "event" && /^(DID_RENEW|RENEWAL)$/.test(
   item.notification_type) && !item.subtype && !item.late && !item.redeliveries;
+// As an import, or an answer of Apple's, gives them.
+const isEvidence = (item) => item.object === "event" && /^(transaction|renewal)$/.test(item.source);
+const isEqual = (a, b) => (isRenewal(a) && isRenewal(b) || isEvidence(a) && isEvidence(b)
+  && a.source === b.source) && sameSale(a, b);
 const sameSale = (a, b) => JSON.stringify(purchase(a)) === JSON.stringify(purchase(b));
 
 function grouped(items, view) {
   const { product, amount } = purchase(items[0]);
   const range = `${day(shownAt(items.at(-1)))} to ${day(shownAt(items[0]))}`;
-  const item = line({ key: "", shown: shownAt(items[0]), tone: "green",
-    words: `renewed ${items.length} times`, name: range, product,
+  const item = line({ key: "", shown: shownAt(items[0]), tone: tone(items[0]),
+    words: isEvidence(items[0]) ? `${items[0].words}, ${items.length} times`
+      : `renewed ${items.length} times`, name: range, product,
     amount: amount && `${items.length} × ${amount}`,
     open: () => h("ol", { class: "events open nested" }, items.map((it) => drawn(it, view))) });
   item.dataset.keys = items.map(key).join(" ");

@@ -20,7 +20,9 @@ export function periods(events) {
     if (!known || known.signed <= signed) found.set(id, { ...period, id, signed });
   };
   for (const event of events) {
-    const paid = event.payload?.data?.signedTransactionInfo;
+    // Evidence is the transaction itself, as an import gives it.
+    const paid = event.source === "transaction" ? event.payload
+      : event.payload?.data?.signedTransactionInfo;
     if (paid && typeof paid === "object") {
       add(paid.transactionId, event.signed_date, {
         from: number(paid.purchaseDate),
