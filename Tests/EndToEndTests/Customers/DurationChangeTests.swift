@@ -129,6 +129,8 @@ import Testing
     let log = try installation.run("entitlements", "--log")
     #expect(log.output.contains("  - season.pass lasts 90 d"), "\(log)")
     #expect(log.output.contains("  + season.pass lasts 10 d"), "\(log)")
+    let history = try installation.run("history", "7001")
+    #expect(history.output.contains("the mapping changed: season.pass lasts 10 days"), "\(history)")
     #expect(try installation.run("verify").code == 0)
 
     // The rows of a rebuild are the same.
