@@ -48,7 +48,7 @@ public final class Ledger: Sendable {
     /// The start's projection is live, or cannot become live for now.
     var hasProjection = false
     var durations = AppDurations()
-    var formerDurations: [StreamKey: Durations]?
+    var formerDurations: [StreamKey: [String: Int64]]?
     var erasures = 0
     var isReceivedAhead = false
     var refreshes: [@Sendable (Bool) -> Void] = []
@@ -208,11 +208,13 @@ public final class Ledger: Sendable {
   /// How long non-renewing products last, as of the last commit.
   public var durations: AppDurations { state.withLock { $0.durations } }
 
-  /// By which durations rows were evaluated before the start, by app; nil if it found no rows of
-  /// this program.
-  public var formerDurations: [StreamKey: Durations]? { state.withLock { $0.formerDurations } }
+  /// By which durations rows were evaluated before the start, in milliseconds by app and product;
+  /// nil if it found no rows of this program.
+  public var formerDurations: [StreamKey: [String: Int64]]? {
+    state.withLock { $0.formerDurations }
+  }
 
-  func setFormerDurations(_ durations: [StreamKey: Durations]) {
+  func setFormerDurations(_ durations: [StreamKey: [String: Int64]]) {
     state.withLock { $0.formerDurations = durations }
   }
 

@@ -66,6 +66,7 @@ package final class LedgerWriter {
     let housekeeping = try Housekeeping(journal, clock: clock)
     let judging = HeldJudgingTurns(ledger, journal, clock: clock)
     ledger.setDurations(try reader.durations(configured: ledger.configuredDurations))
+    ledger.liveProjection.recordMapping(journal.lastMapping)
     let projection = ProjectionWriter(ledger, journal, reader)
     try projection.choose()
     return LedgerWriter(

@@ -105,7 +105,7 @@ extension LedgerReader {
     var durations = durations
     // What is configured in a file may not be what rows are evaluated by.
     for (app, evaluated) in try evaluatedDurations() ?? [:] {
-      durations.setUnsaid(Durations(milliseconds: evaluated.milliseconds(at: .max)), of: app)
+      durations.setUnsaid(Durations(milliseconds: evaluated), of: app)
     }
     for (app, mapping) in mappings.sorted(by: { $0.key < $1.key }) {
       var before = configured
@@ -118,11 +118,11 @@ extension LedgerReader {
       let names = Set(before.names(in: [app.bundleId]) + after.names(in: [app.bundleId])).sorted()
       let isWhole = try forEachStanding(of: app, after, now, while: shouldContinue) {
         (customer, standing) throws(LedgerError) in
+        let (standingThen, standingNow) = (standing.with(durations), standing.with(later))
         for name in names {
           try limit?.check()
           let (then, now) = (
-            standing.with(durations).answer(name, before).access,
-            standing.with(later).answer(name, after).access
+            standingThen.answer(name, before).access, standingNow.answer(name, after).access
           )
           let found = comparison.count(
             name, of: app, (then ?? now)?.productId, from: then != nil, to: now != nil)

@@ -139,14 +139,14 @@ extension LedgerReader {
   ///   known: then by the configured ones, for a program that did not journal them.
   /// - Throws: what SQLite reports.
   public func heldMappings(
-    _ configuration: Configuration, former: [StreamKey: Durations]?
+    _ configuration: Configuration, former: [StreamKey: [String: Int64]]?
   ) throws(LedgerError) -> [StreamKey: EntitlementCatalog.Mapping] {
     let inForce = try mappingsInForce()
     var held: [StreamKey: EntitlementCatalog.Mapping] = [:]
     for (app, mapping) in try changedMappings(configuration) {
       guard durations.said(of: app) == nil, let wanted = mapping.durations, try hasRows(of: app)
       else { continue }
-      let then = former.map { $0[app]?.milliseconds(at: .max) ?? [:] }
+      let then = former.map { $0[app] ?? [:] }
       let isSame = then == nil || then == wanted.mapValues(\.milliseconds)
       held[app] = ProductMapping(
         inForce[app]?.mapping?.names ?? mapping.names,
@@ -155,10 +155,11 @@ extension LedgerReader {
     return held
   }
 
-  /// By which durations the rows of a data folder are evaluated, by app; nil if that is not known.
+  /// By which durations the rows of a data folder are evaluated, in milliseconds by app and
+  /// product; nil if that is not known.
   ///
   /// - Throws: what SQLite reports.
-  public func evaluatedDurations() throws(LedgerError) -> [StreamKey: Durations]? {
+  public func evaluatedDurations() throws(LedgerError) -> [StreamKey: [String: Int64]]? {
     guard let opened = readable(), opened.isOwn else { return nil }
     return rows { () throws(LedgerError) in try opened.reader.evaluatedDurations() }
   }

@@ -46,7 +46,8 @@ public final class MappingService: Sendable {
     let configuration = configuration()
     if ledger.copy == nil {
       let reader = try LedgerReader(ledger)
-      journal(try reader.heldMappings(configuration, former: ledger.formerDurations), nil, [:])
+      let before = try reader.mappingsInForce()
+      journal(try reader.heldMappings(configuration, former: ledger.formerDurations), nil, before)
       let known = try reader.mappingsInForce()
       journal(try reader.changedMappings(configuration).filter { known[$0.key] == nil }, nil, [:])
     }
@@ -110,7 +111,8 @@ public final class MappingService: Sendable {
       if ledger.duties.holds(.catalog) {
         // What was configured at the start was said then.
         let former = isReload ? [:] : ledger.formerDurations
-        journal(try reader.heldMappings(configuration, former: former), nil, [:])
+        let held = try reader.heldMappings(configuration, former: former)
+        journal(held, nil, try reader.mappingsInForce())
       }
       proposal = try Proposal(configuration, reader)
       last = proposal

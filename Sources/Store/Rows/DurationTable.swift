@@ -44,12 +44,15 @@ enum DurationTable {
 }
 
 extension ProjectionReader {
-  /// By which durations rows were evaluated last, by app; keys have no original transaction id.
+  /// By which durations rows were evaluated last, in milliseconds by app and product; keys have no
+  /// original transaction id.
   ///
   /// - Throws: what SQLite reports.
-  public func evaluatedDurations() throws(LedgerError) -> [StreamKey: Durations] {
+  public func evaluatedDurations() throws(LedgerError) -> [StreamKey: [String: Int64]] {
     let found = try DurationTable.read(connection)
-    let apps = try apps().map { (StreamKey($0.0, ""), found[$0.1] ?? [:]) }
+    let apps = try apps().map {
+      (StreamKey($0.0, ""), found[$0.1]?.milliseconds(at: .max) ?? [:])
+    }
     return Dictionary(apps) { $1 }
   }
 }
@@ -62,11 +65,11 @@ extension Projection {
   /// - Throws: the error of `close`, or what SQLite reports. Nothing was changed then.
   @discardableResult
   public func adopt(_ durations: AppDurations) throws(LedgerError) -> Bool {
+    guard durations != self.durations || reading.values.addedApps != addedApps else { return false }
     let apps = try connection().statement("SELECT id, environment, bundle_id FROM app").all {
       let key = AppKey(environment: Environment(rawValue: $0.text(1)), bundleId: $0.text(2))
       return (id: $0.int(0), key: StreamKey(key, ""))
     }
-    guard durations != self.durations || apps.count != appsWithDurations else { return false }
     try atomically { (connection, _) throws(LedgerError) in
       let table = try DurationTable.read(connection)
       for app in apps {
@@ -83,7 +86,7 @@ extension Projection {
         }
       }
     }
-    (self.durations, appsWithDurations) = (durations, apps.count)
+    (self.durations, addedApps) = (durations, reading.values.addedApps)
     return true
   }
 

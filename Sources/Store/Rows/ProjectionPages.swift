@@ -250,7 +250,7 @@ extension ProjectionReader {
   public func counts(at now: Int64, durations: AppDurations) throws(LedgerError) -> Counts {
     var counts = Counts(at: now)
     counts.foldedThrough = try foldedThrough()
-    let isChanging = try !changing().isEmpty
+    let isChanging = try DurationTable.isChanging(connection)
     var isEvaluated = try isEvaluated(by: now)
     if isChanging { isEvaluated = false }
     let idle = try consumables()

@@ -8,6 +8,8 @@ final class SharedValues {
   private let connection: SQLiteConnection
   private var apps: [Int64: AppKey] = [:]
   private var appIds: [AppKey: Int64] = [:]
+  /// How many apps were added by this connection, also within what was rolled back.
+  private(set) var addedApps = 0
   /// By all members as bytes: `String` calls two encodings of one accented letter equal.
   private var products: Set<[UInt8]> = []
   /// The product that was added last: the spans of one row mostly have the same.
@@ -43,6 +45,7 @@ final class SharedValues {
       try connection.statement("INSERT INTO app (environment, bundle_id) VALUES (?, ?)")
         .bind(1, app.environment.rawValue).bind(2, app.bundleId).run()
       id = connection.lastRowId
+      addedApps += 1
     }
     if let id { appIds[app] = id }
     return id
