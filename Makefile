@@ -5,8 +5,6 @@ PREFIX  ?= /usr/local
 DEMO    ?= .demo
 PACKAGES = git openssl pkg-config libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev \
   libzstd-dev
-# The Swift standard library is linked statically: the binary runs without a toolchain.
-RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
 TEST     = SWIFT=$(SWIFT) .ci/tests
 SHARE    = $(DESTDIR)$(PREFIX)/share
@@ -61,12 +59,12 @@ IMAGE_NEEDS = $(call need,umoci,umoci); $(call need,python3,python3); \
   test -d /usr/share/ca-certificates/mozilla || { $(call need,no-such-program,ca-certificates); }; \
   test -d /usr/share/zoneinfo || { $(call need,no-such-program,tzdata); }
 
-.PHONY: help deps deps-postgres build run changed-fold test laws truth receipts mixed customers \
+.PHONY: help deps deps-postgres build run changed-fold test slices laws truth receipts mixed customers \
   simulation statements books sinks storm shared-journal kills trial test-console test-contract test-client \
   test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage \
   torture hostile fuzz check bench-build bench bench-large bench-asking bench-app \
   bench-shared-journal bench-sinks siege sanitize mutants install deb tarball image release \
-  reproducible deploy-files first-hour \
+  reproducible try-compose alerts deploy-files first-hour \
   format clean
 
 help: ## Lists the targets
@@ -97,13 +95,21 @@ deps-postgres: deps ## Installs what tests start: PostgreSQL without a cluster, 
 	@$(call need,pgbouncer,pgbouncer); $(call need,curl,curl); $(call need,sqlite3,sqlite3)
 
 build: deps ## Builds the release binary
-	SUBLEDGER_COMMIT=$(COMMIT) $(SWIFT) build $(RELEASE) --product subledger
+	SUBLEDGER_COMMIT=$(COMMIT) SWIFT=$(SWIFT) .ci/build --product subledger
 
 run: build ## Runs the demo: a simulated App Store, the daemon, one customer; ^C stops it
 	@exec $(BINARY) demo --data $(DEMO)
 
 test: deps-postgres ## Runs all tests
 	$(TEST)
+
+# Those of whose work a count decides.
+PROGRAMMES = EntitlementsTests|TruthTests|SimulationTests|FuzzTests|StoreTests\.Eras|\
+LedgerTests\.(HeldJudging|Statement|MixedEvidence)|DeliveryTests\.(SinkHistory|CustomerHistory)|\
+DurabilityTests\.(CustomersDamage|RandomDamage|PowerLoss)|HostileInputTests\.HostileNoise|\
+EndToEndTests\.(KillTests|HostileLine)
+slices: deps-postgres ## Runs a larger slice of every long programme than `make test` does
+	SUBLEDGER_COUNTS=$$(cat .ci/counts) $(TEST) --filter "^($$(echo '$(PROGRAMMES)' | tr -d ' '))"
 
 laws: deps ## Checks each of the fold's properties on LAWS (130,000) random histories
 	SUBLEDGER_COUNTS=histories=$(LAWS) $(TEST) --filter EntitlementsTests
@@ -146,13 +152,13 @@ kills: deps ## Kills `recover`, `import` and `reconcile` 100 times each, and com
 # The copy keeps modification times, so that unchanged files are not compiled again.
 changed-fold: deps
 	mkdir -p $(CHANGED)
-	rm -rf $(CHANGED)/Sources $(CHANGED)/Tests
-	cp -a Package.swift Sources Tests migrations $(CHANGED)
+	rm -rf $(CHANGED)/Sources $(CHANGED)/Tests $(CHANGED)/.ci
+	cp -a .ci Package.swift Sources Tests migrations $(CHANGED)
 	sed -i -e 's/^  public var grace = .*/  public var grace = Entitlement.Status.billingRetry/' \
 	  -e 's/^  public var retry = .*/  public var retry = Entitlement.Status.gracePeriod/' \
 	  -e 's/\[.active, .gracePeriod\]/[.active, .gracePeriod, .revoked]/' $(CHANGED)/$(FOLD)
 	test "$$(diff $(FOLD) $(CHANGED)/$(FOLD) | grep -c '^>')" = 3
-	$(SWIFT) build --package-path $(CHANGED) $(RELEASE) --product subledger
+	SWIFT=$(SWIFT) $(CHANGED)/.ci/build --product subledger
 
 trial: build changed-fold ## Compares, applies and rolls back another fold for 20,000 customers
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_COUNTS=fleet=$(CUSTOMERS) \
@@ -225,15 +231,16 @@ hostile: deps ## Sends 100,000 generated requests and bodies, and feeds 20,000 l
 fuzz: deps ## Fuzzes each parser that untrusted input reaches, five minutes each
 	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)
 
-check: deps ## Runs tests, format check, a short fuzz of each parser and a release build
+check: deps ## Runs tests, larger slices, format check, a short fuzz and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
 	.ci/mutants --check
 	$(MAKE) test
+	$(MAKE) slices
 	SWIFT=$(SWIFT) .ci/fuzz 4
 	$(MAKE) build
 
 bench-build: build
-	$(SWIFT) build $(RELEASE) --product subledger-bench
+	SWIFT=$(SWIFT) .ci/build --product subledger-bench
 
 # INPUT=FILE stores the signed notifications, or reuses them; JSON=FILE receives the figures.
 bench: bench-build ## Measures speed and size as ratios taken in one run; a few minutes
@@ -319,6 +326,13 @@ release: build ## Makes the files of a release: package, tarball, image, SBOM, s
 
 reproducible: ## Makes the files of a release twice from this commit, and compares them
 	.ci/reproducible
+
+try-compose: image ## Tries the guide's Compose file as a whole, by podman as root
+	.ci/try-compose .build/dist/*.oci.tar $(BINARY)
+
+alerts: build deps-postgres ## Provokes each alert with daemons, and asks promtool whether it fires
+	@$(call need,promtool,prometheus)
+	PYTHONDONTWRITEBYTECODE=1 python3 .ci/alerts.py $(BINARY)
 
 deploy-files: ## Checks the guide's files for Compose and Kubernetes against their schemas
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"

@@ -49,12 +49,17 @@ let ledger: [Target.Dependency] = [
 let package = Package(
   name: "subledger",
   products: [
-    .executable(name: "subledger", targets: ["subledger"]),
+    .executable(name: "subledger", targets: ["Program"]),
     // Preloaded into the program by tests of power loss and disk faults; not part of the product.
     .library(name: "RecordedDisk", type: .dynamic, targets: ["RecordedDisk"]),
   ],
   targets: [
+    // Swift's standard library is linked into the program: it runs without a toolchain. That is an
+    // option of the linker alone, so that tests link the same objects.
     .executableTarget(
+      name: "Program", dependencies: ["subledger"], swiftSettings: strict,
+      linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
+    .target(
       name: "subledger",
       dependencies: [
         "API", "HTTPServer", "AppStoreSimulator", "Delivery", "Recovery", "SharedJournal", "Audit",

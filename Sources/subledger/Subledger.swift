@@ -4,15 +4,14 @@ import Platform
 import SignedData
 
 /// `subledger <command> …`: runs the command and exits with its code.
-@main
-enum Subledger {
+public enum Subledger {
   /// The release and, where it is known, the commit (semver.org, section 10).
   static let version = commit.isEmpty ? release : "\(release)+\(commit)"
 
   private static let release = "0.2.0"
   private static let commit = String(cString: subledger_commit())
 
-  static func main() {
+  public static func main() {
     ProcessLimits.keepPrivate()
     Signals.block()
     CryptographyLibrary.keepUntilExit()

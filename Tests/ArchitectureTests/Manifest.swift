@@ -11,7 +11,7 @@ enum Manifest {
       found[String(match.1)] = names(match.2 ?? "")
     }
     // Targets that are declared with more settings.
-    for match in text.matches(of: /name: "(subledger|API)",\s*dependencies: \[([^\]]*)\]/) {
+    for match in text.matches(of: /name: "(Program|subledger|API)",\s*dependencies: \[([^\]]*)\]/) {
       found[String(match.1)] = names(match.2)
     }
     return found

