@@ -13,7 +13,7 @@ public struct OwnerStatement: Sendable, Equatable {
     /// The customer may use an entitlement, until a time in milliseconds since 1970; nil: for ever.
     case grant(entitlement: String, until: Int64?, reason: String?)
     /// An earlier grant, by its id, has ended.
-    case revocation(of: String)
+    case revocation(of: String, reason: String?)
     /// From now on products of the app give these entitlements and no others, and last so long.
     case catalog(ProductMapping)
   }
@@ -73,6 +73,20 @@ public struct OwnerStatement: Sendable, Equatable {
     }
   }
 
+  /// The id of the grant that it ends; nil of another statement.
+  public var endedGrant: String? {
+    guard case .revocation(let id, _) = content else { return nil }
+    return id
+  }
+
+  /// Why, for people.
+  public var reason: String? {
+    switch content {
+    case .grant(_, _, let reason), .revocation(_, let reason): reason
+    case .claim, .release, .catalog: nil
+    }
+  }
+
   /// Whether both say the same, at whatever time and by whichever token.
   public func saysTheSame(as other: Self) -> Bool {
     var copy = other
@@ -96,7 +110,9 @@ public struct OwnerStatement: Sendable, Equatable {
       members.append(("entitlement", .string(entitlement)))
       if let until { members.append(("until", .integer(until))) }
       if let reason { members.append(("reason", .string(reason))) }
-    case .revocation(let grant): members.append(("grant", .string(grant)))
+    case .revocation(let grant, let reason):
+      members.append(("grant", .string(grant)))
+      if let reason { members.append(("reason", .string(reason))) }
     case .catalog(let mapping): members += mapping.members
     }
     return JSONValue.object(members.sorted { $0.0 < $1.0 }).bytes
@@ -134,7 +150,8 @@ public struct OwnerStatement: Sendable, Equatable {
         .grant(
           entitlement: $0, until: root["until"]?.integer, reason: root["reason"]?.string)
       }
-    case "GRANT_REVOKE": return root["grant"]?.string.map { .revocation(of: $0) }
+    case "GRANT_REVOKE":
+      return root["grant"]?.string.map { .revocation(of: $0, reason: root["reason"]?.string) }
     case "CATALOG": return ProductMapping(root).map { .catalog($0) }
     default: return nil
     }

@@ -1,7 +1,7 @@
 public import AppStore
 public import Clients
 public import Platform
-import Queries
+public import Queries
 public import Store
 public import StrictJSON
 
@@ -125,7 +125,9 @@ extension GapReport.Account {
   }
 
   /// What it found in a few numbers, for the API.
-  func summary(_ reason: RecoverySchedule.Reason, at time: Int64) -> RecoveryStatus.Recovery {
+  public func summary(
+    _ reason: RecoveryStatus.Reason, at time: Int64
+  ) -> RecoveryStatus.Recovery {
     RecoveryStatus.Recovery(
       at: time, reason, listed: listed, recovered: events, delivered: delivered,
       refused: refused.reduce(conflicts) { $0 + $1.count },

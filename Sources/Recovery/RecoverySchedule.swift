@@ -86,7 +86,8 @@ struct RecoverySchedule: Equatable {
     switch task.reason {
     case .start, .restore, .silence:
       add(Task(reason: .again, since: now, due: now + Self.again))
-    case .again: break
+    // A command is not of the schedule.
+    case .again, .command: break
     case .failures, .reconciliation:
       add(Task(reason: task.reason, since: now, due: now + CivilTime.day))
     }

@@ -171,7 +171,7 @@ private final class CustomerWorld {
   private func revoke() {
     guard let index = grants.indices.randomElement(using: &random) else { return }
     let outcome = submit(
-      statement(.revocation(of: grants[index].id), of: grants[index].customer))
+      statement(.revocation(of: grants[index].id, reason: nil), of: grants[index].customer))
     if case .accepted = outcome { grants[index].until = min(grants[index].until, time) }
   }
 

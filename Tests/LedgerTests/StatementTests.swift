@@ -86,7 +86,7 @@ import Testing
     let ledger = try Self.ledger()
     #expect(Self.say(.claim(originalTransactionId: "9999"), to: ledger) == Self.noEntitlement)
     #expect(Self.say(Self.release, to: ledger) == Self.noEntitlement)
-    #expect(Self.say(.revocation(of: "x"), to: ledger) == Self.noGrant)
+    #expect(Self.say(.revocation(of: "x", reason: nil), to: ledger) == Self.noGrant)
     #expect(try ledger.events().count == 1)
   }
 
@@ -155,9 +155,31 @@ import Testing
     let journal = try JournalReader.open(ledger.folder)
     let mac = try #require(try journal.mac(of: CustomerName(.account, "user-4711")))
     let id = try #require(try journal.statements(about: mac).first?.statement.id)
-    #expect(Self.say(.revocation(of: id), "someone-else", to: ledger) == Self.noGrant)
-    #expect(Self.say(.revocation(of: id), to: ledger) == .accepted(seq: 3))
-    #expect(Self.say(.revocation(of: id), to: ledger) == .duplicate(seq: 3))
+    #expect(Self.say(.revocation(of: id, reason: nil), "someone-else", to: ledger) == Self.noGrant)
+    #expect(Self.say(.revocation(of: id, reason: nil), to: ledger) == .accepted(seq: 3))
+    #expect(Self.say(.revocation(of: id, reason: nil), to: ledger) == .duplicate(seq: 3))
+    #expect(try ledger.verify().findings.map(\.what) == [])
+  }
+
+  /// One without a reason keeps its bytes, which older versions can read.
+  @Test func `the end of a grant may have a reason, and the first one counts`() throws {
+    let ledger = try Self.ledger()
+    let customer = CustomerName(.account, "user-4711")
+    Self.say(.grant(entitlement: "pro", until: nil, reason: nil), to: ledger)
+    let mac = try #require(try JournalReader.open(ledger.folder).mac(of: customer))
+    let id = try #require(
+      try JournalReader.open(ledger.folder).statements(about: mac).first?.statement.id)
+    let why = OwnerStatement.Content.revocation(of: id, reason: "a mistake")
+    #expect(Self.say(why, to: ledger) == .accepted(seq: 3))
+    #expect(Self.say(.revocation(of: id, reason: "another"), to: ledger) == .duplicate(seq: 3))
+    let said = try JournalReader.open(ledger.folder).statements(about: mac).map(\.statement)
+    #expect(said.last?.content == why)
+    #expect(OwnerStatement(body: try #require(said.last?.body)) == said.last)
+    var plain = try #require(said.last)
+    plain.content = .revocation(of: id, reason: nil)
+    #expect(!String(decoding: plain.body, as: UTF8.self).contains("reason"))
+    let grant = try #require(try ledger.reader().grants(of: customer, .production).first)
+    #expect(grant.json["revocation_reason"] == .string("a mistake"))
     #expect(try ledger.verify().findings.map(\.what) == [])
   }
 
@@ -170,7 +192,7 @@ import Testing
     let all = try ledger.reader().grants(of: customer, .production)
     for place in [1, 5] {
       guard case .string(let id) = all[place].json["id"] else { continue }
-      Self.say(.revocation(of: id), to: ledger)
+      Self.say(.revocation(of: id, reason: nil), to: ledger)
     }
     for limit in [1, 3, 7, 8] {
       var (listed, after): ([JSONValue], Int64?) = ([], 0)
@@ -211,7 +233,7 @@ import Testing
     let grants = try ledger.reader().grants(of: customer, .production)
     for place in [0, 7] {
       guard case .string(let id) = grants[place].json["id"] else { continue }
-      Self.say(.revocation(of: id), to: ledger)
+      Self.say(.revocation(of: id, reason: nil), to: ledger)
     }
     let reader = try ledger.reader()
     for grant in try reader.grants(of: customer, .production) {

@@ -3,6 +3,7 @@ import Delivery
 import HTTPServer
 import Ledger
 import Platform
+import Queries
 import Store
 import StrictJSON
 
@@ -40,6 +41,7 @@ extension LedgerHandler {
       }
       return feed(admitted.route, query, .all, through: sender)
     case .controlRefusals: return refusals()
+    case .controlRecovered: return noteRecovered(request)
     default: return Problem.noSuchRoute
     }
     return nil
@@ -65,6 +67,16 @@ extension LedgerHandler {
         .object(service.metrics.refusals.samples.map { ($0.key, .integer($0.count)) })
       ),
     ])
+  }
+
+  /// Notes what a command found of an app. An app that is not configured is not shown.
+  private func noteRecovered(_ request: HTTPRequest) -> HTTPResponse {
+    guard let root = try? JSONDocument(parsing: request.body).root,
+      let bundleId = root["bundle_id"]?.string, configuration.apps[bundleId] != nil,
+      let environment = root["environment"]?.string.flatMap(Environment.init(rawValue:))
+    else { return Problem.response(.malformed("command")) }
+    service.recordByHand(RecoveryStatus.Last(root), of: .init(environment, bundleId))
+    return .json([("result", .string("noted"))])
   }
 
   /// Proves and submits the lines of a batch. `skip_bad` in the query continues after a refused

@@ -116,6 +116,7 @@ public final class LedgerHandler: RequestHandler {
     case .receipts: return submitReceipt(admitted, request, through: sender)
     case .overview, .quarantine, .comparison, .sinks, .events, .search:
       return inspect(admitted, request, through: sender)
+    case .order: return order(admitted, through: sender)
     case .entitlements, .entitlement, .purchases, .history, .customer, .customers:
       return read(admitted, request, through: sender)
     case .healthz: return .json(Answers.state.json("alive"))
@@ -125,7 +126,8 @@ public final class LedgerHandler: RequestHandler {
     case .openAPI: return service.openAPI
     case .page: return ConsolePages.response(request.path) ?? Problem.noSuchRoute
     case .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
-      .controlErase, .controlSink, .controlEvents, .controlRefusals:
+      .controlErase, .controlSink, .controlEvents, .controlRefusals,
+      .controlRecovered:
       return control(admitted, request, through: sender)
     }
   }
@@ -136,7 +138,7 @@ public final class LedgerHandler: RequestHandler {
     _ admitted: AdmittedRequest, _ request: HTTPRequest
   ) -> HTTPResponse? {
     switch admitted.route.name {
-    case .transactions, .receipts, .erase, .customers: break
+    case .transactions, .receipts, .erase, .customers, .order: break
     default: return nil
     }
     guard admitted.token != nil else { return nil }

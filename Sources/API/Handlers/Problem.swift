@@ -144,6 +144,7 @@ enum Problem {
   /// For commands: there is no projection, or no quarantined notification, of this name.
   static let nothingThere = response(404, "not_found")
   static let otherHistory = response(410, "other_history")
+  static let noKey = response(404, "no_key")
   static let noComparison = response(404, "no_comparison")
   static let notAllowed = response(403, "not_allowed")
   static let mediaType = response(415, "media_type")

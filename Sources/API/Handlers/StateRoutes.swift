@@ -25,14 +25,15 @@ extension LedgerHandler {
 
   /// `GET /version`. The digest tells of every event, so it is only for tokens that cover all.
   func version(_ admitted: AdmittedRequest, through sender: ResponseSender) -> HTTPResponse? {
-    let versions = service.versions
+    let answer = Answers.Version(versions: service.versions, token: admitted.token)
     guard let token = admitted.token, token.coversEverything else {
-      return .json(Answers.version.json((versions, nil)))
+      return .json(Answers.version.json(answer))
     }
     // The digest of the live projection, as far as it is folded; null while there is none.
     return service.answer(.short, admitted.route, token, through: sender) { reader in
-      let digest = try? reader.digest()
-      return .json(Answers.version.json((versions, digest ?? nil)))
+      var answer = answer
+      answer.digest = (try? reader.digest()) ?? nil
+      return .json(Answers.version.json(answer))
     }
   }
 

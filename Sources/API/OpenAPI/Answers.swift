@@ -31,6 +31,10 @@ enum Answers {
     .type("list"), JSONMember("items", listOf: FoundPurchase.object) { $0 },
   ])
 
+  static let order = JSONObject<[OrderPurchase]>([
+    .type("list"), JSONMember("items", listOf: OrderPurchase.object) { $0 },
+  ])
+
   static let sinks = JSONObject<[DeliveryStatus]>([
     .type("list"), JSONMember("items", listOf: DeliveryStatus.object) { $0 },
   ])
@@ -91,7 +95,14 @@ enum Answers {
 
   // MARK: The daemon
 
-  static let version = JSONObject<(versions: [(name: String, version: String)], digest: String?)>(
+  /// What a token is told of the daemon, and of itself.
+  struct Version {
+    let versions: [(name: String, version: String)]
+    var digest: String?
+    var token: Configuration.ReadToken?
+  }
+
+  static let version = JSONObject<Version>(
     ComponentVersions.all(of: "").enumerated().map { index, part in
       JSONMember(part.name, .text()) { $0.versions[index].version }
     } + [
@@ -100,7 +111,10 @@ enum Answers {
         .text(
           "The digest of all rows in hexadecimal; null while there is no projection, and without "
             + "a read token for all apps and environments.")
-      ) { $0.digest }
+      ) { $0.digest },
+      JSONMember(
+        "may", .list(.oneOf(Configuration.Permission.allCases.map(\.rawValue)))
+      ) { $0.token.map { $0.permissions.map(\.rawValue).sorted() } },
     ])
 
   static let state = JSONObject<String>([

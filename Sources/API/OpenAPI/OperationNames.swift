@@ -20,7 +20,7 @@ extension Route {
     switch name {
     case .customer, .customers, .grants, .grant, .revoke: .customers
     case .claim, .release, .erase: .accounts
-    case .entitlements, .entitlement, .purchases, .history, .search: .entitlements
+    case .entitlements, .entitlement, .purchases, .history, .search, .order: .entitlements
     case .notifications, .transactions, .receipts: .ingest
     case .overview, .quarantine, .comparison, .sinks, .events: .ledger
     default: .daemon
@@ -45,6 +45,7 @@ extension Route {
     case .purchases: "listTransactions"
     case .history: "getHistory"
     case .search: "findPurchases"
+    case .order: "lookUpOrder"
     case .overview: "getOverview"
     case .quarantine: "listQuarantine"
     case .comparison: "getComparison"
@@ -57,7 +58,7 @@ extension Route {
     case .openAPI: "getOpenAPI"
     // Not documented.
     case .page, .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
-      .controlErase, .controlSink, .controlEvents, .controlRefusals:
+      .controlErase, .controlSink, .controlEvents, .controlRefusals, .controlRecovered:
       "\(name)"
     }
   }

@@ -10,6 +10,8 @@ enum Schemas {
     ("Entitlement", RowDocument.object.definition), ("EntitlementList", Answers.rows.definition),
     ("FoundPurchase", FoundPurchase.object.definition),
     ("FoundPurchaseList", Answers.found.definition),
+    ("OrderPurchase", OrderPurchase.object.definition),
+    ("OrderPurchaseList", Answers.order.definition),
     ("Transaction", TransactionLine.object.definition),
     ("TransactionList", Answers.list(of: TransactionLine.object).definition),
     ("History", History.object { $0.json }.definition),

@@ -73,6 +73,9 @@ extension RefusalEntry {
       "parameter names it unless it is unknown, expected says what is valid, position counts from "
         + "1."),
     RefusalEntry(404, "no_comparison", .others, "No comparison is stored."),
+    RefusalEntry(
+      404, "no_key", .others, "Apple can be asked about no app that the token covers.",
+      "Configure appStore of the app."),
     RefusalEntry(404, "no_such_account", .others, "No account has this name."),
     RefusalEntry(
       404, "no_such_entitlement", .others,
@@ -92,6 +95,8 @@ extension RefusalEntry {
     RefusalEntry(
       422, "idempotency_key", .others,
       "This Idempotency-Key came with another statement before.", "Nothing is stored."),
+    RefusalEntry(503, "apple", .others, "Apple did not answer, or not with what it signed."),
+    RefusalEntry(503, "order_busy", .others, "Apple is being asked for another order id."),
     RefusalEntry(400, "arrival", .commands, "The line names no way of arrival that is known."),
     RefusalEntry(
       400, "chain", .commands, "The line does not continue the chain of the export.",

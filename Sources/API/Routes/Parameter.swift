@@ -100,6 +100,10 @@ struct Parameter: Sendable {
   static let id = Parameter("otid", .identifier, "The original transaction id.")
   static let account = Parameter("account", .name, "Your own id of the user, percent-encoded.")
   static let grantId = Parameter("grant", .identifier, "The id of the grant.")
+  static let order = Parameter("order", .identifier, "The order id, with its letters.")
+  static let reason = Parameter(
+    "reason", .prose(500),
+    "For people, at most 500 characters. It stays in the journal for ever.")
   static let customerName = Parameter(
     "by", .choice(CustomerName.Kind.allCases.map(\.rawValue)),
     "What the id is; app_account_token if absent.")

@@ -113,9 +113,7 @@ extension RequestBody {
         Parameter(
           "entitlement", names.map(Parameter.Kind.choice) ?? .text, "A name of the configuration."),
         Parameter("until", .time, "In the future."),
-        Parameter(
-          "reason", .prose(500),
-          "For people, at most 500 characters. It stays in the journal for ever."),
+        .reason,
       ], nullable: ["entitlement", "until", "reason"])
   }
 }

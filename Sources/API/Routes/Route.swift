@@ -7,7 +7,7 @@ final class Route: Sendable {
   /// Which code answers the route. The name of a public route is its operationId.
   enum Name: Sendable, Hashable {
     case notifications, transactions, receipts
-    case entitlements, entitlement, purchases, history, search
+    case entitlements, entitlement, purchases, history, search, order
     case customer, customers
     case claim, release, erase
     case grants, grant, revoke
@@ -16,7 +16,8 @@ final class Route: Sendable {
     case page
     case controlIngest, controlProjection
     case controlAdmit, controlDrop
-    case controlStatement, controlErase, controlSink, controlEvents, controlRefusals
+    case controlStatement, controlErase, controlSink, controlEvents
+    case controlRefusals, controlRecovered
   }
 
   /// Who may use a route.

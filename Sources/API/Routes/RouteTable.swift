@@ -141,6 +141,14 @@ extension Route {
         unavailable,
       ]),
     Route(
+      .order, "GET", "/v1/orders/{order}", .token(.lookup),
+      "Asks Apple for the purchases of an order id, as a customer's mail has it.",
+      [.order],
+      [
+        answer("What Apple knows of the order; empty if nothing.", "OrderPurchaseList"), refused,
+        unauthorized, notAllowed, absent, unavailable,
+      ]),
+    Route(
       .search, "GET", "/v1/search", .token(.read),
       "Finds the purchases that an id of Apple's belongs to: an original transaction id, a "
         + "transaction id or a notification's UUID.",
@@ -278,7 +286,7 @@ extension Route {
       ]),
     Route(
       .revoke, "DELETE", "/v1/customers/{id}/grants/{grant}", .token(.grant), "Ends a grant.",
-      [.customerId, .grantId, .customerName, .environment, .ownBundleId],
+      [.customerId, .grantId, .customerName, .environment, .ownBundleId, .reason],
       [
         answer("The end is in the journal and synced to disk.", "Granted"), refused, unauthorized,
         notAllowed, absent, reusedKey, unavailable,
@@ -374,6 +382,9 @@ extension Route {
     Route(
       .controlRefusals, "GET", "/control/refusals", .local,
       "Counts refused notifications, for `doctor`."),
+    Route(
+      .controlRecovered, "POST", "/control/recovered", .local,
+      "Notes what `recover` or `reconcile` found, for the overview."),
     Route(
       .controlProjection, "POST", "/control/projection", .local,
       "Switches, folds again or removes projections for a `rebuild` command."),

@@ -84,7 +84,7 @@ struct StatementRequest {
       let app = try Self.app(query["bundle_id"], configuration, token, Self.unnamedApp)
       let content: OwnerStatement.Content =
         admitted.route.name == .revoke
-        ? .revocation(of: admitted.match.ids[1])
+        ? .revocation(of: admitted.match.ids[1], reason: query["reason"])
         : try mapError(
           StatementFault.body,
           try Self.grant(request.body, configuration.entitlements.names(in: [app])))

@@ -30,6 +30,9 @@ public final class LedgerService: Sendable {
   private let recovery = Mutex<(@Sendable () -> RecoveryStatus?)?>(nil)
   private let delivery = Mutex<DeliveryService?>(nil)
   private let mapping = Mutex<MappingService?>(nil)
+  /// What commands recovered and reconciled since the daemon's start.
+  private let byHand = Mutex<[RecoveryStatus.App: RecoveryStatus.Last]>([:])
+  private let lookup = Mutex<OrderLookup?>(nil)
 
   /// - Parameters:
   ///   - version: of the program.
@@ -92,6 +95,15 @@ public final class LedgerService: Sendable {
   /// The numbers of recoveries; nil if Apple is asked about no app.
   var recoveryStatus: RecoveryStatus? { recovery.withLock { $0 }?() }
 
+  /// Notes what a command found of an app.
+  func recordByHand(_ last: RecoveryStatus.Last, of app: RecoveryStatus.App) {
+    byHand.withLock { $0[app] = last.latest($0[app]) }
+  }
+
+  func recoveredByHand(_ app: RecoveryStatus.App) -> RecoveryStatus.Last? {
+    byHand.withLock { $0[app] }
+  }
+
   /// Sets who sends changes to others.
   public func setDelivery(_ service: DeliveryService) {
     delivery.withLock { $0 = service }
@@ -113,9 +125,21 @@ public final class LedgerService: Sendable {
   /// Whether the configured mapping is in force, and how often one took effect; nil in a command.
   var mappingStatus: MappingService.Status? { mapping.withLock { $0 }?.status }
 
+  /// Sets who asks Apple for an order id, about apps with these bundle ids. The closure throws
+  /// `.usage` if none of them can be asked about, and ends once the daemon is asked to.
+  public func setOrderLookup(
+    _ ask: @escaping @Sendable (String, Set<String>) throws(LedgerError) -> [OrderPurchase]
+  ) {
+    lookup.withLock { $0 = OrderLookup(ask) }
+  }
+
+  /// Nil in a command.
+  var orderLookup: OrderLookup? { lookup.withLock { $0 } }
+
   /// Stops the threads that read journal and projection, and completes the log of refusals. Call it
   /// after the last request and before the ledger stops.
   public func stop() {
+    lookup.withLock { $0.take() }?.stop()
     barrier.stop()
     feed.stop()
     readers.stop()

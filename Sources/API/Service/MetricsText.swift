@@ -177,6 +177,10 @@ extension Metrics {
       "1 if a write to the journal has failed, after which the daemon exits.",
       ledger.failure == nil ? 0 : 1)
     page.single(
+      "subledger_journal_failed_time_seconds", .gauge,
+      "When a write to the journal last failed, also before the start; 0 if none did.",
+      (JournalFailure.last(ledger.folder) ?? 0) / 1000)
+    page.single(
       "subledger_waiting", .gauge, "Notifications waiting for the writer.",
       Int64(ledger.waiting))
     page.single(

@@ -12,11 +12,12 @@ extension LedgerService {
     for app in configuration.apps.values.sorted(by: { $0.bundleId < $1.bundleId }) {
       for environment in app.environments.sorted()
       where question.covers(environment, app.bundleId) {
-        let last = answer.status?.apps[.init(environment, app.bundleId)]
+        let key = RecoveryStatus.App(environment, app.bundleId)
+        let last = answer.status?.apps[key] ?? RecoveryStatus.Last()
         answer.apps.append(
           (
             environment, app.bundleId, app.appStore?.recover.rawValue ?? "no_key",
-            last ?? RecoveryStatus.Last()
+            last.latest(recoveredByHand(key))
           ))
       }
     }

@@ -14,6 +14,8 @@ struct StatementContent {
   private(set) var grant: String?
   private(set) var until: Int64?
   private(set) var reason: String?
+  /// Why the grant was ended; nil if it was not.
+  private(set) var revocationReason: String?
 
   /// - Parameter granted: the grant that the statement ends, if it ends one.
   init(_ statement: OwnerStatement, of customer: CustomerName?, ending granted: OwnerStatement?) {
@@ -22,6 +24,7 @@ struct StatementContent {
     guard case .grant(let entitlement, let until, let reason) = grant.content else { return }
     (self.grant, self.entitlement) = (grant.id, entitlement)
     (self.until, self.reason) = (until, reason)
+    revocationReason = granted == nil ? nil : statement.reason
   }
 
   static let object = JSONObject<StatementContent>([
@@ -35,6 +38,7 @@ struct StatementContent {
     JSONMember("grant", .text("The id of the grant; null of a claim.")) { $0.grant },
     JSONMember("until", .time("When the grant was to end; null: never.")) { $0.until },
     JSONMember("reason", .text()) { $0.reason },
+    JSONMember("revocation_reason", .text("Why the grant was ended.")) { $0.revocationReason },
   ])
 }
 

@@ -15,6 +15,8 @@ extension Configuration {
     case claim
     /// Grant entitlements, and end grants.
     case grant
+    /// Ask Apple for an order id (`GET /v1/orders/{order}`).
+    case lookup
     /// Forget accounts.
     case erase
   }

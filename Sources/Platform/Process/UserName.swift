@@ -12,4 +12,20 @@ public enum UserName {
     else { return "\(id)" }
     return String(cString: name)
   }
+
+  /// Has a process of root go on as the user who owns a file, with the groups of that user
+  /// (initgroups(3)), for good.
+  ///
+  /// - Returns: the user; nil if the process is not root's, the file is, or there is none.
+  public static func becomeOwner(of path: String) -> String? {
+    var status = stat()
+    guard geteuid() == 0, stat(path, &status) == 0, status.st_uid != 0 else { return nil }
+    let (user, name) = (status.st_uid, of(status.st_uid))
+    let known = getpwuid(user)
+    let group = known?.pointee.pw_gid ?? status.st_gid
+    guard known == nil ? setgroups(0, nil) == 0 : initgroups(name, group) == 0,
+      setgid(group) == 0, setuid(user) == 0
+    else { return nil }
+    return name
+  }
 }

@@ -16,9 +16,10 @@ public struct GrantDocument: Sendable {
   let reason: String?
   /// The name of the token, or of the command.
   public let token: String
-  /// When it was ended, and by which event; nil if it was not.
-  private(set) var revokedAt: Int64?
-  public private(set) var revokedBy: Int64?
+  /// The statement that ended it; nil if none did.
+  private(set) var end: StoredStatement?
+  /// The event that ended it.
+  public var revokedBy: Int64? { end?.seq }
 
   /// Nil for another statement.
   init?(_ stored: StoredStatement) {
@@ -34,15 +35,14 @@ public struct GrantDocument: Sendable {
 
   /// Ends it, if a statement of the same app says so.
   mutating func end(by stored: StoredStatement) {
-    guard stored.statement.content == .revocation(of: id), stored.statement.bundleId == bundleId,
-      revokedBy == nil
+    guard stored.statement.endedGrant == id, stored.statement.bundleId == bundleId, end == nil
     else { return }
-    (revokedAt, revokedBy) = (stored.statement.at, stored.seq)
+    end = stored
   }
 
   /// What it gives.
   var access: GrantedAccess {
-    let end = [until, revokedAt].compactMap { $0 }.min()
+    let end = [until, end?.statement.at].compactMap { $0 }.min()
     return GrantedAccess(name: entitlement, bundleId: bundleId, from: grantedAt, until: end)
   }
 
@@ -56,7 +56,13 @@ public struct GrantDocument: Sendable {
       JSONMember("until", .time("When it ends; null: never.")) { $0.until },
       JSONMember("reason", .text()) { $0.reason },
       JSONMember("granted_by", .text("The name of the token.")) { $0.token },
-      JSONMember("revoked_at", .time("When it was ended; null if it was not.")) { $0.revokedAt },
+      JSONMember("revoked_at", .time("When it was ended; null if it was not.")) {
+        $0.end?.statement.at
+      },
+      JSONMember("revoked_by", .text("The name of the token that ended it.")) {
+        $0.end?.statement.token
+      },
+      JSONMember("revocation_reason", .text("Why it was ended.")) { $0.end?.statement.reason },
     ])
 
   public var json: JSONValue { Self.object.json(self) }
@@ -131,9 +137,7 @@ extension LedgerReader {
     let places = Dictionary(
       grants.indices.map { (grants[$0].id, $0) }, uniquingKeysWith: { one, _ in one })
     for item in statements {
-      guard case .revocation(let id) = item.statement.content, let place = places[id] else {
-        continue
-      }
+      guard let place = item.statement.endedGrant.flatMap({ places[$0] }) else { continue }
       grants[place].end(by: item)
     }
   }

@@ -295,7 +295,7 @@ struct ExplanationBuilder {
 
   /// Which names the product gives; nil if no mapping was journaled.
   private var names: Explanation.Field? {
-    guard let mapping, case .catalog(let given) = mapping.statement.content,
+    guard let mapping, let given = mapping.mapping,
       let product = entitlement.productId
     else { return nil }
     let names = given.names.names(givenBy: product)

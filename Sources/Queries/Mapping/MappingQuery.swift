@@ -27,9 +27,7 @@ extension LedgerReader {
     defer { if isNow { keptCatalog = (last, catalog) } }
     let all = known.filter { $0.statement.environment == environment }
     for (bundleId, said) in Dictionary(grouping: all, by: \.statement.bundleId) {
-      guard case .catalog(let mapping)? = Self.inForce(said, question)?.statement.content else {
-        continue
-      }
+      guard let mapping = Self.inForce(said, question)?.mapping else { continue }
       catalog.setInForce(mapping, for: bundleId)
     }
   }
@@ -54,10 +52,7 @@ extension LedgerReader {
   func mapping(before event: StoredEvent) throws(LedgerError) -> ProductMapping? {
     let app = StreamKey(
       environment: event.environment, bundleId: event.bundleId, originalTransactionId: "")
-    guard let said = try mappings(of: app).last(where: { $0.seq < event.seq }),
-      case .catalog(let mapping) = said.statement.content
-    else { return nil }
-    return mapping
+    return try mappings(of: app).last { $0.seq < event.seq }?.mapping
   }
 
   private func mappings(of key: StreamKey) throws(LedgerError) -> [StoredStatement] {
@@ -220,13 +215,5 @@ extension LedgerReader.Question {
   /// Whether a statement of the owner had been made, and received, by the times asked about.
   fileprivate func includes(_ said: StoredStatement) -> Bool {
     said.statement.at <= asOf ?? .max && said.receivedAt <= knownAt ?? .max
-  }
-}
-
-extension StoredStatement {
-  /// Nil of another statement.
-  var mapping: ProductMapping? {
-    guard case .catalog(let mapping) = statement.content else { return nil }
-    return mapping
   }
 }

@@ -1,5 +1,5 @@
 public import AppStore
-import StrictJSON
+public import StrictJSON
 
 /// What the daemon recovered and reconciled by itself, for metrics and the console. Times are
 /// milliseconds since 1970 UTC.
@@ -63,6 +63,8 @@ public struct RecoveryStatus: Sendable {
     case failures
     /// Customers of whom Apple has said nothing since their paid period ended: no recovery.
     case reconciliation
+    /// `subledger recover`.
+    case command
   }
 
   /// What a recovery of an app found, in a few numbers.
@@ -80,6 +82,15 @@ public struct RecoveryStatus: Sendable {
       (self.at, self.reason, self.listed, self.recovered) = (at, reason, listed, recovered)
       (self.delivered, self.refused, self.isGone) = (delivered, refused, isGone)
       self.error = error
+    }
+
+    fileprivate init?(_ root: JSONElement) {
+      guard let at = root["at"]?.integer else { return nil }
+      func count(_ name: String) -> Int64 { root[name]?.integer ?? 0 }
+      self.init(
+        at: at, .command, listed: count("listed"), recovered: count("recovered"),
+        delivered: count("delivered"), refused: count("refused"),
+        isGone: root["gone"]?.boolean ?? false, error: root["error"]?.string)
     }
 
     static let object = JSONObject<Recovery>([
@@ -122,8 +133,18 @@ public struct RecoveryStatus: Sendable {
     public var journaled: Int64 = 0
     /// Why not all could be compared; nil if all were.
     public var error: String?
+    /// Whether `subledger reconcile` compared them.
+    public var isByHand = false
 
     public init() {}
+
+    fileprivate init?(_ root: JSONElement) {
+      guard let at = root["at"]?.integer else { return nil }
+      func count(_ name: String) -> Int64 { root[name]?.integer ?? 0 }
+      (self.at, asked, differed) = (at, count("asked"), count("differed"))
+      (remaining, unknown, failed) = (count("remaining"), count("unknown"), count("failed"))
+      (journaled, error, isByHand) = (count("journaled"), root["error"]?.string, true)
+    }
 
     static let object = JSONObject<Reconciliation>([
       JSONMember("at", .time("When it ended.")) { $0.at },
@@ -144,6 +165,32 @@ public struct RecoveryStatus: Sendable {
       JSONMember("failed", .integer("Those that Apple could not be asked about.")) { $0.failed },
       JSONMember("journaled", .integer("The events that were journaled.")) { $0.journaled },
       JSONMember("error", .text("Why not all were compared; it is tried again.")) { $0.error },
+      JSONMember("by_hand", .boolean("Whether a command compared them.")) { $0.isByHand },
     ])
+  }
+}
+
+extension RecoveryStatus.Last {
+  /// As a command tells the daemon what it found.
+  public var json: JSONValue {
+    .object([
+      ("recovery", recovery.map(RecoveryStatus.Recovery.object.json) ?? .null),
+      ("reconciliation", reconciliation.map(RecoveryStatus.Reconciliation.object.json) ?? .null),
+    ])
+  }
+
+  public init(_ root: JSONElement) {
+    recovery = root["recovery"].flatMap(RecoveryStatus.Recovery.init)
+    reconciliation = root["reconciliation"].flatMap(RecoveryStatus.Reconciliation.init)
+  }
+
+  /// The later of both, for each of the two.
+  public func latest(_ other: Self?) -> Self {
+    var latest = self
+    if let it = other?.recovery, it.at > recovery?.at ?? 0 { latest.recovery = it }
+    if let it = other?.reconciliation, it.at > reconciliation?.at ?? 0 {
+      latest.reconciliation = it
+    }
+    return latest
   }
 }

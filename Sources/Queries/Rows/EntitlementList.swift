@@ -160,6 +160,13 @@ public struct FoundPurchase: Sendable {
 }
 
 extension LedgerReader {
+  /// Whether the journal has anything of a purchase.
+  ///
+  /// - Throws: what SQLite reports.
+  public func hasPurchase(_ key: StreamKey) throws(LedgerError) -> Bool {
+    try journal.streams(withOriginalTransactionId: key.originalTransactionId).contains(key)
+  }
+
   /// The purchases that an id belongs to, whatever it is: of the journal, of rows, of quarantine.
   ///
   /// - Throws: `LedgerError.notReady` if it is found nowhere, and rows cannot be read; what SQLite

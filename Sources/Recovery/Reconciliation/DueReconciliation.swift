@@ -2,7 +2,7 @@ import AppStore
 public import Clients
 import Ledger
 import Platform
-import Queries
+public import Queries
 import Store
 import StrictJSON
 
@@ -125,18 +125,25 @@ extension DueReconciliation.Result {
   private static let mostIds = 10
 
   mutating func count(_ compared: Reconciliation?) {
-    found.asked += 1
+    found.count(compared)
+    if let compared, compared.remains, remainingIds.count < Self.mostIds {
+      remainingIds.append(compared.stream.originalTransactionId)
+    }
+  }
+}
+
+extension RecoveryStatus.Reconciliation {
+  /// Adds a customer.
+  ///
+  /// - Parameter compared: nil if Apple does not know him.
+  public mutating func count(_ compared: Reconciliation?) {
+    asked += 1
     guard let compared else {
-      found.unknown += 1
+      unknown += 1
       return
     }
-    if compared.differed { found.differed += 1 }
-    if compared.remains {
-      found.remaining += 1
-      if remainingIds.count < Self.mostIds {
-        remainingIds.append(compared.stream.originalTransactionId)
-      }
-    }
-    found.journaled += Int64(compared.journaled)
+    if compared.differed { differed += 1 }
+    if compared.remains { remaining += 1 }
+    journaled += Int64(compared.journaled)
   }
 }

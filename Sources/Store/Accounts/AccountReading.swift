@@ -15,6 +15,12 @@ public struct StoredStatement: Sendable {
       environment: statement.environment, bundleId: statement.bundleId, originalTransactionId: "")
   }
 
+  /// What it says of products; nil of another statement.
+  public var mapping: ProductMapping? {
+    guard case .catalog(let mapping) = statement.content else { return nil }
+    return mapping
+  }
+
   /// Those about a customer, behind a seq, of one notification type.
   static let ofType = """
     s.mac = ? AND s.seq > ? AND e.kind_id IN
@@ -332,7 +338,7 @@ extension JournalReader {
 extension AppDurations {
   /// Adds what a mapping says.
   public mutating func say(_ said: StoredStatement) {
-    guard case .catalog(let mapping) = said.statement.content else { return }
+    guard let mapping = said.mapping else { return }
     say(mapping, of: said.app, at: said.receivedAt)
   }
 }

@@ -46,7 +46,8 @@ extension NewStatement {
         ("entitlement", .string(entitlement)), ("until", .optional(until)),
         ("reason", .optional(reason)),
       ]
-    case .revocation(let id): members.append(("grant", .string(id)))
+    case .revocation(let id, let reason):
+      members += [("grant", .string(id)), ("reason", .optional(reason))]
     case .claim(let id): members.append(("originalTransactionId", .string(id)))
     case .catalog(let mapping): members += mapping.members
     case .release: break
@@ -70,7 +71,7 @@ extension NewStatement {
     } else if customer == nil {
       return nil
     } else if let id = root["grant"]?.string {
-      content = .revocation(of: id)
+      content = .revocation(of: id, reason: root["reason"]?.string)
     } else if let id = root["originalTransactionId"]?.string {
       content = .claim(originalTransactionId: id)
     } else if let entitlement = root["entitlement"]?.string {

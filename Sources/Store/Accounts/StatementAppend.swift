@@ -145,7 +145,7 @@ extension Journal {
       else { return Self.noSuchGrant }
       return try StoredStatement.read(StoredStatement.ofType, connection, codec) {
         $0.bind(1, statement.mac).bind(2, granted.seq).bind(3, statement.notificationType)
-      }.first { $0.statement.content == statement.content }.map { .duplicate(seq: $0.seq) }
+      }.first { $0.statement.endedGrant == statement.endedGrant }.map { .duplicate(seq: $0.seq) }
     }
   }
 
@@ -191,7 +191,7 @@ extension OwnerStatement {
 
   /// The UUID of the grant's event that it ends.
   var revokedGrant: NotificationUUID? {
-    guard case .revocation(let id) = content else { return nil }
+    guard let id = endedGrant else { return nil }
     var grant = self
     (grant.content, grant.id) = (.grant(entitlement: "", until: nil, reason: nil), id)
     return grant.notificationUUID

@@ -31,6 +31,8 @@ public struct DataFolder: Sendable, Hashable {
   public var recoveryLock: String { path + "/recovery.lock" }
   /// When the daemon was last alive, and what it recovered by itself.
   public var heartbeat: String { path + "/heartbeat.json" }
+  /// When a write to the journal last failed.
+  public var journalFailure: String { path + "/journal.failed" }
   /// What every customer has by name.
   var customers: String { path + "/customers.sqlite" }
   /// How far each sink is.

@@ -25,6 +25,9 @@ enum Completions {
     command.operands + (command.name == "help" ? commands.map(\.name) : [])
   }
 
+  /// Prints the names of the configured sinks, the second operand of `sink`.
+  private static let sinkNames = #"subledger sink list 2>/dev/null | tail -n +2 | cut -d" " -f1"#
+
   /// Flags whose value is a path on this machine.
   private static func isPath(_ flag: Command.Flag) -> Bool {
     ["FILE", "DIR", "FILE|-"].contains(flag.value)
@@ -49,7 +52,10 @@ enum Completions {
     for command in commands {
       let flags = flags(command).map(\.name).joined(separator: " ")
       let operands = operands(command).joined(separator: " ")
-      cases += "    \(command.name)) flags='\(flags)' operands='\(operands)' ;;\n"
+      let second =
+        command.name == "sink"
+        ? "\n      [ \"$COMP_CWORD\" -lt 3 ] || operands=$(\(sinkNames))" : ""
+      cases += "    \(command.name)) flags='\(flags)' operands='\(operands)'\(second) ;;\n"
     }
     let paths = Set(commands.flatMap(flags).filter(isPath).map { "*' \($0.name)'" }).sorted()
     let valued = commands.flatMap(flags).filter { $0.value != nil && !isPath($0) }
@@ -113,6 +119,7 @@ enum Completions {
         return "        '\(flag.name)[\(zshText(flag.meaning))]\(value)'"
       }
       let operands = operands(command).joined(separator: " ")
+      if command.name == "sink" { lines.append("        '2: :{compadd -- $(\(sinkNames))}'") }
       lines.append("        '*: :\(operands.isEmpty ? "_files" : "(\(operands))")'")
       cases += "    \(command.name)) _arguments \\\n\(lines.joined(separator: " \\\n")) ;;\n"
     }
@@ -154,6 +161,9 @@ enum Completions {
       let operands = operands(command).joined(separator: " ")
       lines.append(
         "complete -c subledger \(condition) " + (operands.isEmpty ? "-F" : "-a '\(operands)'"))
+      if command.name == "sink" {
+        lines.append("complete -c subledger \(condition) -a '(\(sinkNames))'")
+      }
       for flag in flags(command) {
         var line = "complete -c subledger \(condition) -l \(flag.name.dropFirst(2))"
         if let choices = choices(flag) {

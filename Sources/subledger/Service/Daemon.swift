@@ -1,5 +1,7 @@
 import API
+import AppStore
 import Audit
+import Clients
 import Delivery
 import HTTPServer
 import Ledger
@@ -16,6 +18,8 @@ struct Daemon {
   private let anchoring: AnchorService
   private let recovery: RecoveryService
   private let delivery: DeliveryService
+  /// Ends what is being asked of Apple for a person.
+  private let cancellation: Cancellation
 
   /// Seconds in which requests in flight can finish when the daemon is asked to end.
   private static let drainSeconds = 5.0
@@ -39,12 +43,16 @@ struct Daemon {
       shared: configuration.sharedJournal?.access(trusting: configuration.trustRoots)
     ) { error in
       Log.write(.error, "journal_failed", [("error", .string(error.description))])
+      // A shared journal that lost events has an alarm of its own.
+      if error.code != .sharedDiverged { JournalFailure.note(folder, at: Clock.now()) }
       // The next start copies the write-ahead log to a new file: after a failed sync, pages in
       // memory can differ from the disk.
       Signals.requestEnd()
     }
     let service = LedgerService(ledger, configuration, version: Subledger.version)
     let recovery = recovery(service)
+    let cancellation = Cancellation()
+    setOrderLookup(service, cancellation)
     var (anchoring, delivery, server): (AnchorService?, DeliveryService?, HTTPServer?)
     do throws(LedgerError) {
       let anchors = try AnchorService.start(ledger, configuration.anchors)
@@ -61,7 +69,7 @@ struct Daemon {
       try recovery.start()
       return Daemon(
         server: listening, service: service, anchoring: anchors, recovery: recovery,
-        delivery: sending)
+        delivery: sending, cancellation: cancellation)
     } catch {
       // The process ends now, and no thread may work while it does.
       recovery.stop()
@@ -94,6 +102,21 @@ struct Daemon {
       return try HTTPServer.start(settings) { try LedgerHandler(service) }
     } catch {
       throw .unavailable(error.description)
+    }
+  }
+
+  /// Each app is asked about once, because who asks is at a page of the console.
+  private static func setOrderLookup(_ service: LedgerService, _ cancellation: Cancellation) {
+    service.setOrderLookup { [weak service] order, bundleIds throws(LedgerError) in
+      guard var configuration = service?.configuration else { throw .stopped("stopped") }
+      configuration.apps = configuration.apps.filter { bundleIds.contains($0.key) }
+      var settings = ClientSettings()
+      settings.totalMilliseconds = 10_000
+      let search = try AppStoreSearch(order, configuration, cancellation, .once, settings)
+      return try search.run(app: nil, environment: .production).map {
+        OrderPurchase(
+          key: $0.key, productIds: $0.productIds.sorted(), transactions: $0.transactions)
+      }
     }
   }
 
@@ -150,6 +173,7 @@ struct Daemon {
   /// Finishes the requests in flight and closes the files.
   func stop() -> ExitCode {
     service.beginDraining()
+    cancellation.request()
     recovery.stop()
     delivery.stop()
     server.drain(within: Self.drainSeconds)

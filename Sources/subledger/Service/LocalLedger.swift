@@ -1,7 +1,9 @@
 import API
+import AppStore
 import HTTPServer
 import Ledger
 import Platform
+import Queries
 import Recovery
 import Store
 import StrictJSON
@@ -98,6 +100,18 @@ extension LocalLedger {
       throw .unavailable("the journal could not be written; try again")
     }
     return outcome == "accepted"
+  }
+
+  /// Tells a daemon that runs what a command found of an app, for its overview. Nothing else
+  /// depends on it, so a daemon that does not take it is no error.
+  func note(
+    _ last: RecoveryStatus.Last, of app: RecoveryStatus.App
+  ) {
+    guard own == nil, case .object(let found) = last.json else { return }
+    let names: [(String, JSONValue)] = [
+      ("environment", .string(app.environment.rawValue)), ("bundle_id", .string(app.bundleId)),
+    ]
+    _ = try? post("/control/recovered", JSONValue.object(names + found).bytes)
   }
 }
 

@@ -149,6 +149,27 @@ import Testing
       ])
   }
 
+  @Test(.enabled(if: geteuid() == 0))
+  func `root's doctor finds what the user of the daemon cannot read`() throws {
+    let installation = try sound()
+    let daemon = try installation.start()
+    try post(installation, daemon, 1)
+    #expect(try daemon.stop().code == 0)
+    let user: UInt32 = 54_242
+    let names = try FileManager.default.contentsOfDirectory(atPath: installation.data.path)
+    for path in [installation.data.path] + names.map({ "\(installation.data.path)/\($0)" }) {
+      #expect(chown(path, user, user) == 0)
+    }
+    let refused = try installation.run("doctor")
+    #expect(refused.code == 1 && refused.errors.contains("as 54242 does"), "\(refused)")
+    #expect(refused.output.contains("config.json: Permission denied"), "\(refused)")
+    // As the page about keys has it: root's file, which a group of the daemon may read.
+    #expect(chown(installation.config.path, 0, user) == 0)
+    chmod(installation.config.path, 0o640)
+    let found = try findings(installation)
+    #expect(found.isEmpty, "\(found)")
+  }
+
   @Test func `files open to others are findings`() throws {
     let installation = try sound()
     let daemon = try installation.start()

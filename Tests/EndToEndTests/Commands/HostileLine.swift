@@ -49,7 +49,7 @@ enum HostileLine {
     statement(.grant(entitlement: "pro", until: nil, reason: "x")),
     statement(
       .grant(entitlement: "pro", until: .max, reason: nil), mac: [UInt8](repeating: 9, count: 32)),
-    statement(.revocation(of: "6c1f0a52-8f4e-4b0c-9d9f-0d8d5f3c1a77"), in: "X"),
+    statement(.revocation(of: "6c1f0a52-8f4e-4b0c-9d9f-0d8d5f3c1a77", reason: nil), in: "X"),
   ]
 
   /// A line of an export with its chain, as the first of a journal.

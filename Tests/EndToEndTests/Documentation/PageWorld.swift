@@ -113,19 +113,11 @@ final class PageWorld {
         .array([Installation.token("backend", Installation.token, [("may", .array(may))])])
       ),
     ])
-    try reload()
+    try daemon.reload()
   }
 
   private static func past(days: Double) -> String {
     Date(timeIntervalSinceNow: -days * 86_400).ISO8601Format()
-  }
-
-  private func reload() throws {
-    let before = daemon.log.components(separatedBy: "\"event\":\"reloaded\"").count
-    daemon.command.signal(SIGHUP)
-    try daemon.command.wait(30, "the reload") {
-      daemon.log.components(separatedBy: "\"event\":\"reloaded\"").count > before
-    }
   }
 
   /// Journals what the App Store has, and makes the files that pages take for granted.
@@ -245,7 +237,7 @@ final class PageWorld {
       }
     }
     try Data(value.bytes).write(to: installation.config)
-    try reload()
+    try daemon.reload()
   }
 
   func end() throws -> CommandResult { try daemon.stop() }

@@ -42,6 +42,14 @@ package final class RunningDaemon {
 
   package var log: String { command.errorsSoFar() }
 
+  /// Sends SIGHUP, and waits until the log says that the configuration was reloaded.
+  package func reload() throws {
+    let count = { [self] in log.split(separator: "\n").count { $0.contains("\"reloaded\"") } }
+    let before = count()
+    command.signal(SIGHUP)
+    try command.wait(60, "the reload") { count() > before }
+  }
+
   /// The first line of the log that contains all of these, for which it waits: answers and metrics
   /// may show what happened before its line is written.
   @discardableResult

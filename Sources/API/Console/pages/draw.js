@@ -217,19 +217,17 @@ export const since = (ms, now = Date.now()) => time(ms, ago(ms, now));
 export const brief = (text) => text.replace(/(second|minute|hour)s?/, (name) => (
   { s: "s", m: "min", h: "h" })[name[0]]);
 
-/// The decimals of a currency, as the browser knows them: none for JPY.
-function digits(currency) {
-  try {
-    return Math.min(3, new Intl.NumberFormat("en", { style: "currency", currency })
-      .resolvedOptions().maximumFractionDigits);
-  } catch {
-    return 2;
-  }
-}
+/// The decimals of a currency that ISO 4217 names, as commands have them: browsers differ.
+const digits = (currency) => (
+  /^(BIF|CLP|DJF|GNF|ISK|JPY|KMF|KRW|PYG|RWF|UGX|VND|VUV|XAF|XOF|XPF)$/.test(currency) ? 0
+    : /^(BHD|IQD|JOD|KWD|LYD|OMR|TND)$/.test(currency) ? 3 : 2);
 
 export function money(milliunits, currency) {
   if (milliunits === null || milliunits === undefined) return null;
   const usual = digits(currency);
-  const isWhole = milliunits % 10 ** (3 - usual) === 0;
-  return `${(milliunits / 1000).toFixed(isWhole ? usual : 3)} ${currency || ""}`.trim();
+  let text = (milliunits / 1000).toFixed(3);
+  for (let decimals = 3; decimals > usual && text.endsWith("0"); decimals -= 1) {
+    text = text.slice(0, decimals === 1 ? -2 : -1);
+  }
+  return `${text} ${currency || ""}`.trim();
 }

@@ -129,7 +129,7 @@ function payload(event, curl) {
 
 function value(name, it) {
   if (it === null || it === undefined) return "–";
-  if (name === "price") return money(it.milliunits, it.currency);
+  if (it.milliunits !== undefined) return money(it.milliunits, it.currency);
   if (typeof it === "number" && name.endsWith("_at")) return time(it, exact);
   if (typeof it === "object") {
     return Object.entries(it).filter(([, part]) => part !== null)

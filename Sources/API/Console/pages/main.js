@@ -76,7 +76,9 @@ function signIn(complaint) {
 /// Learns which apps the token may see, and shows the page of the address.
 async function begin() {
   try {
-    scope.apps = (await ask("/v1/overview?hours=1")).apps;
+    const [overview, version] = await Promise.all([ask("/v1/overview?hours=1"), ask("/version")]);
+    scope.apps = overview.apps;
+    session.may = version.may ?? [];
   } catch (error) {
     if (error.status === 401) return;
     // A journal that cannot be read yet is no reason to refuse the token.

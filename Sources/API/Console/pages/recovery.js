@@ -27,7 +27,7 @@ export async function recovery(main, { isShown }) {
       ["Next reconciliation", times.next_reconciliation_at, true]].map(([name, ms, isDue]) => h(
       "div", { class: "card tile" }, h("dt", {}, name), h("dd", {}, isDue ? due(ms) : ms === null
         ? "None" : since(ms, data.at)), h("dd", {}, ms === null ? isDue ? "Not planned"
-        : "Since the daemon started" : time(ms))))) : note("amber",
+        : "By the daemon itself since its start" : time(ms))))) : note("amber",
       "Apple is not asked for what was missed: no app has a key. ", keyHint()),
     apps.length ? hasKey ? apps.map((app) => one(app, data)) : null : card("Apps", null, empty(
       "No app", "The token may see none, or none is configured.")),
@@ -54,6 +54,7 @@ function one(app, data) {
     part("Reconciliation", compared, data.recovery.reconciled_at
       ? `The last one was ${ago(data.recovery.reconciled_at, data.at)}, before the daemon started.`
       : "No reconciliation yet.", data, compared && [
+      compared.by_hand ? ["Why", "by hand: subledger reconcile"] : null,
       ["Customers asked about", count(compared.asked)], ["Differed", count(compared.differed)],
       ["Still differ", count(compared.remaining)], ["Unknown to Apple", count(compared.unknown)],
       ["Could not be asked", count(compared.failed)],
@@ -62,7 +63,7 @@ function one(app, data) {
 
 const why = { start: "the daemon started", restore: "a backup was restored",
   silence: "nothing had arrived", again: "the last one was not complete",
-  failures: "notifications had failed" };
+  failures: "notifications had failed", command: "by hand: subledger recover" };
 
 function part(name, result, none, data, list) {
   return h("div", {}, h("h3", {}, name), result ? [
@@ -78,7 +79,7 @@ export function summary(app, data) {
   const { last_recovery: found, last_reconciliation: compared } = app;
   const when = (name, ms) => [`${name} `, since(ms, data.at), ": "];
   return [
-    found ? [when("Recovery", found.at), found.recovered
+    found ? [when(found.reason === "command" ? "Recovery by hand" : "Recovery", found.at), found.recovered
       ? [figure(found.recovered, came(app, "history")),
         ` of ${many(found.listed, "listed notification")} recovered`]
       : `${found.error ? "" : "nothing was missing, "}${many(found.listed, "notification")} listed`,
@@ -86,7 +87,7 @@ export function summary(app, data) {
       : null, found.refused ? [" ", tag("red", `${count(found.refused)} refused`)] : null,
     found.gone ? [" ", tag("amber", "Apple no longer has all")] : null, failed(found.error)]
       : "No recovery since the daemon started",
-    compared ? [when("Reconciliation", compared.at), compared.asked
+    compared ? [when(compared.by_hand ? "Reconciliation by hand" : "Reconciliation", compared.at), compared.asked
       ? `${count(compared.asked)} due, ${count(compared.differed)} differed${compared.unknown
         ? `, ${count(compared.unknown)} unknown to Apple` : ""}`
       : compared.error ? "nobody was asked about" : "nobody was due",

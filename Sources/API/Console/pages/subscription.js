@@ -1,13 +1,15 @@
 // One subscription, or other purchase: its row in a sentence, what its customer may use, the
 // timeline with a slider, and all events.
 
-import { address, ask, askAll, curlCommand, query, subscriptionAddress } from "./api.js";
-import { card, day, exact, facts, fill, h, id as shownId, link, longTime, many,
+import { address, ask, askAll, query, subscriptionAddress } from "./api.js";
+import { card, facts, fill, h, id as shownId, link, longTime, many,
   minute, money, note, raw, since, sources, table, tag, time } from "./draw.js";
-import { customerPath, entitlements, others, statusPill } from "./customer.js";
-import { line, opened, purchase, refunded, tags, tone, typeName } from "./event.js";
-import { offer, ownership, rowStatus } from "./names.js";
-import { breakpoints, chart, extent, key, periods } from "./timeline.js";
+import { customerAddress, customerPath, entitlements, others, statusPill } from "./customer.js";
+import { refunded } from "./event.js";
+import { drawEvents, isEvent, show, sorted } from "./history.js";
+import { drawTimeline, measure } from "./moment.js";
+import { isConsumable, offer, ownership, rowStatus } from "./names.js";
+import { breakpoints, extent, periods } from "./timeline.js";
 
 export async function subscription(main, shown) {
   const [id, environment, bundle] = shown.rest;
@@ -27,8 +29,8 @@ export async function subscription(main, shown) {
   const customer = row ? await ask(customerPath(row)).catch(() => null) : null;
   if (!shown.isShown()) return;
   const view = { id, ...where, row, now: row?.as_of ?? Date.now(), asOf: null, paths, band: [],
-    answers: new Map(), items: sorted(history.items) };
-  view.events = view.items.filter((it) => !by[it.object]);
+    lanes: [], answers: new Map(), items: sorted(history.items) };
+  view.events = view.items.filter(isEvent);
   view.paid = periods(view.events);
   view.range = extent(view.events, view.paid, view.now);
   // Before anything was signed there is no row.
@@ -42,14 +44,13 @@ export async function subscription(main, shown) {
     return view.answers.get(time);
   };
   draw(main, view, shown, history, customer, purchases?.items ?? []);
-  await measure(view, shown.isShown);
-  if (shown.isShown()) view.slider.draw();
+  const every = breakpoints(view.events, view.paid, row ? [row] : [], view.range);
+  view.band = await measure(every, 160, view.range[1], view.at, (it) => it?.status,
+    shown.isShown);
+  if (!shown.isShown()) return;
+  view.lanes = lanes(view.band);
+  view.slider.draw();
 }
-
-/// By the date that is shown: when Apple signed it, or when time alone changed the row.
-const shownAt = (item) => item.signed_date ?? item.at ?? item.received_at;
-const sorted = (items) => items.map((item, at) => [item, at])
-  .sort(([a, i], [b, j]) => shownAt(a) - shownAt(b) || i - j).map(([item]) => item);
 
 function draw(main, view, shown, history, customer, purchases) {
   const parts = {
@@ -69,14 +70,52 @@ function draw(main, view, shown, history, customer, purchases) {
     view.row ? raw(view.row, "Raw JSON of the row") : null,
     sources(...Object.values(view.paths), ...(customer ? [customerPath(view.row)] : []))));
   drawAnswer(parts.answer, view, view.row);
-  drawEvents(parts.list, view);
-  view.slider = drawTimeline(parts, view);
+  drawEvents(parts.list, view.items, () => view.paths.history);
+  view.slider = drawTimeline(parts.timeline, view, slider(parts, view));
   const resized = () => view.slider.draw();
   window.addEventListener("resize", resized);
   shown.end = () => window.removeEventListener("resize", resized);
   // The event that a link asks for.
   const wanted = view.events.find((it) => String(it.seq) === shown.query.event);
   if (wanted) show(parts.list, wanted)?.scrollIntoView({ block: "center" });
+}
+
+/// When the row gave access.
+function lanes(band) {
+  const parts = band.filter((it) => it.value && !isConsumable(it.value)).map(
+    ({ from, to, value }) => ({ from, to, words: rowStatus(value)[0], tone: rowStatus(value)[1],
+      isFull: value.gives_access }));
+  return parts.length ? [{ name: "Access", parts }] : [];
+}
+
+/// What the slider shows of a moment.
+function slider(parts, view) {
+  const tell = (row) => {
+    drawAnswer(parts.answer, view, row);
+    return row ? rowStatus(row)[0] : "no row";
+  };
+  return {
+    list: parts.list,
+    choose: (event) => show(parts.list, event)?.querySelector("button")?.focus(),
+    tell: (time) => {
+      if (time === null) {
+        drawCustomer(parts.customer, view.customer);
+        return tell(view.row);
+      }
+      const known = view.band.find((it) => it.from <= time && time < it.to)?.value;
+      return known ? tell(known) : undefined;
+    },
+    confirm: async (time, isShown) => {
+      const row = await view.at(time).catch(() => undefined);
+      if (!isShown()) return undefined;
+      const words = row === undefined ? undefined : tell(row);
+      if (view.customer) {
+        ask(`${customerPath(view.row)}&as_of=${Math.round(time)}`).catch(() => null)
+          .then((then) => then && isShown() && drawCustomer(parts.customer, then, time));
+      }
+      return words;
+    },
+  };
 }
 
 /// Each purchase with its price and what was given back, the newest first.
@@ -94,7 +133,7 @@ function transactions(purchases, view) {
       time(it.ended_at), it.replaced_by ? h("span", { class: "soft small block" },
         "for another product") : null],
     [shownId(it.transaction_id), it.other_transaction_ids.map((other) => [" ",
-      shownId(other)])]])));
+      shownId(other)])]]), "stacked"));
 }
 
 /// What the customer may use by name, at the time of the slider.
@@ -102,35 +141,10 @@ const drawCustomer = (holder, customer, at = null) => customer && holder.replace
   entitlements(customer, at === null ? "Entitlements of this customer now"
     : `Entitlements of this customer as of ${minute(at)}`));
 
-/// Asks for the row at every time it may change; between two of them it stays the same. With more
-/// than 160 such times, only every n-th is asked for.
-async function measure(view, isShown) {
-  const every = breakpoints(view.events, view.paid, view.row ? [view.row] : [], view.range);
-  const step = Math.ceil(every.length / 160);
-  const times = every.filter((_, at) => at % step === 0);
-  const answers = new Array(times.length);
-  let next = 0;
-  const worker = async () => {
-    while (next < times.length && isShown()) {
-      const at = next;
-      next += 1;
-      answers[at] = await view.at(times[at]).catch(() => null);
-    }
-  };
-  await Promise.all([worker(), worker(), worker(), worker()]);
-  view.band = times.map((from, at) => ({ from, to: times[at + 1] ?? view.range[1],
-    row: answers[at] })).reduce((band, part) => {
-    const last = band.at(-1);
-    if (last && last.row?.status === part.row?.status) last.to = part.to;
-    else band.push({ ...part });
-    return band;
-  }, []);
-}
-
 // MARK: The row in a sentence
 
 /// - isFuture: the row is evaluated at a time to come.
-function sentence(row, isFuture) {
+function sentence(row, isFuture, isUnmapped) {
   const isOver = row.status === "expired" || row.status === "revoked";
   const price = row.price ? money(row.price.milliunits, row.price.currency) : null;
   const ends = row.expires_at ? longTime(row.expires_at) : null;
@@ -138,7 +152,8 @@ function sentence(row, isFuture) {
     ? `, and then renews automatically${row.pending_product_id ? ` as ${row.pending_product_id}`
       : ""}` : "";
   // To the product: what the customer's entitlements are is in the card below.
-  const has = `Has access to ${row.product_id ?? "the product"}`;
+  const has = isUnmapped ? `Paid for ${row.product_id}, for which the configuration gives nothing`
+    : `Has access to ${row.product_id ?? "the product"}`;
   const text = {
     active: !row.gives_access ? "Bought, and gives no access, as no consumable does." : ends
       ? `${has}. The period that began on ${longTime(row.starts_at)} ends on ${ends}${renews}.`
@@ -239,6 +254,10 @@ function label(name) {
   return words[0].toUpperCase() + words.slice(1);
 }
 
+/// Whether names are configured, and none follows from what was bought here.
+const isUnmapped = (customer, row) => Object.values(customer?.entitlements ?? {}).some((it) =>
+  it.reason === "unmapped" && it.original_transaction_id === row.original_transaction_id);
+
 function drawAnswer(section, view, row) {
   const isNow = view.asOf === null;
   const then = new Map((view.row ? members(view.row) : []).map(([name, , value]) => [name, value]));
@@ -246,150 +265,15 @@ function drawAnswer(section, view, row) {
   fill(section, h("div", { class: "who" }, h("h1", { id: "who" }, row?.product_id ??
     view.row?.product_id ?? "No row"), row ? statusPill(row) : tag("gray", "no row"),
   isNow ? null : tag("blue", `as of ${minute(view.asOf)}`)),
-  h("p", { class: "soft small ids" }, shownId(view.id, "original transaction id"),
+  h("p", { class: "soft small ids" }, view.customer ? link(customerAddress(view.row),
+    "Customer") : null, shownId(view.id, "original transaction id"),
     h("span", {}, view.bundle_id), tag(view.environment === "Production" ? "blue" : "gray",
       view.environment)),
-  h("p", { class: "sentence" }, row ? sentence(row, !isNow && view.asOf > view.now) : isNow
+  h("p", { class: "sentence" }, row ? sentence(row, !isNow && view.asOf > view.now, isNow && isUnmapped(view.customer, row))
+    : isNow
     ? "No row: no journaled event contains a purchase."
     : "At that time Apple had not reported a purchase yet."),
   row?.succeeded_by ? h("p", {}, "Succeeded by ", link(subscriptionAddress({ ...row,
     original_transaction_id: row.succeeded_by }), row.succeeded_by), ".") : null,
   row ? facts(members(row).map(([name, it, value]) => [name, it, isChanged(name, value)])) : null);
-}
-
-// MARK: The timeline and its slider
-
-function drawTimeline(parts, view) {
-  const [first, last] = view.range;
-  const steps = 1000;
-  const holder = h("div", { class: "timeline" });
-  const shown = h("output", { for: "moment", id: "moment-text" });
-  const range = h("input", { type: "range", id: "moment", min: 0, max: steps, value: 0,
-    "aria-label": "As of" });
-  const stops = [...new Set(view.events.map((it) => it.signed_date).filter((it) => it !== null))]
-    .sort((a, b) => a - b);
-  let drawing = null;
-  let waiting = 0;
-  const choose = (event) => show(parts.list, event)?.querySelector("button")?.focus();
-  const redraw = () => {
-    const width = Math.max(260, parts.timeline.clientWidth - (window.innerWidth > 760 ? 46 : 34));
-    drawing = chart({ ...view, asOf: view.asOf ?? view.now, width, choose });
-    holder.replaceChildren(drawing.svg);
-  };
-  const tell = (time, row) => {
-    const name = row ? rowStatus(row)[0] : "no row";
-    shown.textContent = time === null ? `Now: ${name}` : `As of ${exact(time)}: ${name}`;
-    range.setAttribute("aria-valuetext", shown.textContent);
-    drawAnswer(parts.answer, view, row);
-    for (const item of parts.list.querySelectorAll("[data-time]")) {
-      item.classList.toggle("future", time !== null && Number(item.dataset.time) > time);
-    }
-  };
-  const set = (time, isExact) => {
-    view.asOf = time;
-    const at = time ?? view.now;
-    drawing.move(at);
-    if (!isExact) range.value = Math.round(steps * (at - first) / (last - first));
-    // The row since the last breakpoint is shown at once, and then confirmed by the daemon.
-    const guess = time === null ? view.row : view.band.find((it) => it.from <= at &&
-      at < it.to)?.row;
-    if (guess || time === null) tell(time, guess);
-    clearTimeout(waiting);
-    if (time === null) return drawCustomer(parts.customer, view.customer);
-    const isShown = () => view.asOf === time && parts.answer.isConnected;
-    waiting = setTimeout(async () => {
-      const row = await view.at(time).catch(() => undefined);
-      if (row !== undefined && isShown()) tell(time, row);
-      if (!view.customer) return;
-      const then = await ask(`${customerPath(view.row)}&as_of=${Math.round(time)}`)
-        .catch(() => null);
-      if (then && isShown()) drawCustomer(parts.customer, then, time);
-    }, guess ? 120 : 0);
-  };
-  const step = (way) => {
-    const at = view.asOf ?? view.now;
-    const stop = way > 0 ? stops.find((it) => it > at) : stops.findLast((it) => it < at);
-    if (stop !== undefined) set(stop);
-    else if (way > 0) set(null);
-  };
-  range.addEventListener("input", () => set(Math.round(first + (last - first) *
-    range.valueAsNumber / steps), true));
-  const button = (id, name, label, action) => h("button", { type: "button", id,
-    "aria-label": label, onclick: action }, name);
-  parts.timeline.replaceChildren(h("div", { class: "head" }, h("h2", { id: "h-timeline" },
-    "Timeline"), h("span", { class: "soft small" }, `${day(Math.max(first, 0))} to ${day(last)}`)),
-  holder, h("div", { class: "when" }, range, h("div", { class: "line" }, shown,
-    button("earlier", "← Previous", "Previous event", () => step(-1)),
-    button("later", "Next →", "Next event", () => step(1)),
-    button("now", "Now", null, () => set(null)))));
-  redraw();
-  set(null);
-  return { draw: redraw };
-}
-
-// MARK: Events
-
-/// As many equal renewals, or equal lines of evidence, in a row become one line.
-const fewest = 3;
-
-function drawEvents(list, view) {
-  const newest = [...view.items].reverse();
-  const groups = [];
-  for (const item of newest) {
-    const last = groups.at(-1);
-    if (last && isEqual(last[0], item)) {
-      last.push(item);
-    } else groups.push([item]);
-  }
-  list.replaceChildren(...groups.flatMap((group) => (group.length < fewest
-    ? group.map((item) => drawn(item, view)) : [grouped(group, view)])));
-}
-
-const isRenewal = (item) => item.object === "event" && /^(DID_RENEW|RENEWAL)$/.test(
-  item.notification_type) && !item.subtype && !item.late && !item.redeliveries;
-// As an import, or an answer of Apple's, gives them.
-const isEvidence = (item) => item.object === "event" && /^(transaction|renewal)$/.test(item.source);
-const isEqual = (a, b) => (isRenewal(a) && isRenewal(b) || isEvidence(a) && isEvidence(b)
-  && a.source === b.source) && sameSale(a, b);
-const sameSale = (a, b) => JSON.stringify(purchase(a)) === JSON.stringify(purchase(b));
-
-function grouped(items, view) {
-  const { product, amount } = purchase(items[0]);
-  const range = `${day(shownAt(items.at(-1)))} to ${day(shownAt(items[0]))}`;
-  const item = line({ key: "", shown: shownAt(items[0]), tone: tone(items[0]),
-    words: isEvidence(items[0]) ? `${items[0].words}, ${items.length} times`
-      : `renewed ${items.length} times`, name: range, product,
-    amount: amount && `${items.length} × ${amount}`,
-    open: () => h("ol", { class: "events open nested" }, items.map((it) => drawn(it, view))) });
-  item.dataset.keys = items.map(key).join(" ");
-  delete item.dataset.key;
-  return item;
-}
-
-/// What changes a customer's answer and is no event of the purchase.
-const by = { transition: "by time", mapping: "by the mapping" };
-
-function drawn(item, view) {
-  if (by[item.object]) {
-    return h("li", { class: "transition", "data-time": item.at }, h("span", { class: "soft time" },
-      time(item.at)), h("span", { class: "soft" }, item.words, " ", tag("gray", by[item.object])));
-  }
-  const { product, amount } = purchase(item);
-  const isQuarantined = item.object === "quarantined";
-  return line({ key: key(item), shown: shownAt(item), tone: tone(item), isSquare: isQuarantined,
-    words: isQuarantined ? `in quarantine: ${item.reason}` : item.words, name: typeName(item),
-    product, amount, tags: tags(item),
-    open: () => opened(item, () => curlCommand(view.paths.history)) });
-}
-
-/// Opens an event, and the group that it is in; returns its line.
-function show(list, event) {
-  const find = () => list.querySelector(`[data-key="${key(event)}"]`);
-  if (!find()) {
-    [...list.querySelectorAll("[data-keys]")].find((it) => it.dataset.keys.split(" ").includes(
-      key(event)))?.setOpen(true);
-  }
-  const item = find();
-  item?.setOpen(true);
-  return item;
 }

@@ -2,7 +2,7 @@
 // from the payloads in the history and from the row at past times.
 
 import { ago, day, longTime, money, s, span } from "./draw.js";
-import { isConsumable, kind, rowStatus } from "./names.js";
+import { kind } from "./names.js";
 
 const far = 2 * 31557600000;
 const number = (value) => {
@@ -81,15 +81,15 @@ export function breakpoints(events, paid, rows, [first, last]) {
 const tones = ["blue", "violet", "green", "amber", "gray"];
 
 /// Draws the chart, and returns a function that moves the line of the chosen time.
-/// - band: [{ from, to, row }], the rows between breakpoints.
+/// - lanes: [{ name, parts: [{ from, to, words, tone, isFull }] }], above the paid periods.
 /// - choose: called with the event that was clicked.
-export function chart({ events, paid, band, range, now, asOf, width, choose }) {
+export function chart({ events, paid, lanes, range, now, asOf, width, choose }) {
   const [first, last] = range;
   const x = (time) => {
     const share = (Math.max(first, Math.min(last, time)) - first) / (last - first);
     return Math.round(10 * width * share) / 10;
   };
-  const svg = s("svg", { role: "img", "aria-label": summary(events, paid, band, now) });
+  const svg = s("svg", { role: "img", "aria-label": summary(events, paid, lanes, now) });
   let y = 0;
   const lane = (name, height) => {
     svg.append(s("text", { class: "lane", x: 0, y: y + 10 }, name));
@@ -99,17 +99,16 @@ export function chart({ events, paid, band, range, now, asOf, width, choose }) {
   const axis = s("g", {});
   svg.append(axis);
 
-  const parts = band.filter((part) => part.row && !isConsumable(part.row));
-  const top = parts.length ? lane("Access", 20) : y;
-  for (const part of parts) {
-    const [name, tone] = rowStatus(part.row);
-    const wide = x(part.to) - x(part.from);
-    svg.append(s("g", { class: tone }, s("title", {},
-        `${name}, ${day(part.from)} to ${day(part.to)}`),
-      s("rect", { class: part.row.gives_access ? "fill" : "bar", x: x(part.from) + 0.5,
-        y: top, width: Math.max(1, wide - 1), height: 20, rx: 3 }),
-      wide > name.length * 6.4 + 12 ? s("text", { class: part.row.gives_access ?
-          "in on-fill" : "in", x: x(part.from) + 7, y: top + 14 }, name) : ""));
+  for (const { name, parts } of lanes) {
+    const top = lane(name, 20);
+    for (const { from, to, words, tone, isFull } of parts) {
+      const wide = x(to) - x(from);
+      svg.append(s("g", { class: tone }, s("title", {}, `${words}, ${day(from)} to ${day(to)}`),
+        s("rect", { class: isFull ? "fill" : "bar", x: x(from) + 0.5,
+          y: top, width: Math.max(1, wide - 1), height: 20, rx: 3 }),
+        wide > words.length * 6.4 + 12 ? s("text", { class: isFull ? "in on-fill" : "in",
+          x: x(from) + 7, y: top + 14 }, words) : ""));
+    }
   }
 
   const products = [...new Set(paid.map((it) => it.product))];
@@ -189,12 +188,11 @@ const drawnAt = (event) => event.signed_date ?? event.received_at;
 /// Identifies an event in the chart and in the list.
 export const key = (event) => (event.object === "quarantined" ? `q${event.id}` : `e${event.seq}`);
 
-function summary(events, paid, band, now) {
+function summary(events, paid, lanes, now) {
   const late = events.filter((it) => it.late).length;
   return `${paid.length} paid periods, ${events.length} notifications${late ? `, ${late} of them late` : ""}; ` +
-    band.filter((it) => it.row).map((it) => `${rowStatus(it.row)[0]} from ${day(it.from)}`)
-    .filter((it, at, all) => it.split(" from")[0] !== all[at - 1]?.split(" from")[0]).slice(-12)
-    .join(", ") +
+    lanes.flatMap(({ name, parts }) => parts.map((it) =>
+      `${lanes.length > 1 ? `${name} ` : ""}${it.words} from ${day(it.from)}`)).slice(-12).join(", ") +
     `; the last ${ago(Math.max(...events.map((it) => it.received_at)), now)}`;
 }
 

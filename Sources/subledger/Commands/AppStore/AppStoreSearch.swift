@@ -29,13 +29,17 @@ struct AppStoreSearch {
   private let configuration: Configuration
   private let cancellation: Cancellation
   private let proof: NotificationProof
+  /// How often Apple is asked, and how long.
+  private let policy: RetryPolicy
+  private let settings: ClientSettings
   /// The most pages of one customer's transactions, 20 on each.
   private static let mostPages = 500
 
   /// - Throws: `LedgerError.usage` if the text is no id that Apple gives; `.configuration` if a
   ///   trust root is unusable.
   init(
-    _ id: String, _ configuration: Configuration, _ cancellation: Cancellation
+    _ id: String, _ configuration: Configuration, _ cancellation: Cancellation,
+    _ policy: RetryPolicy = .interactive, _ settings: ClientSettings = ClientSettings()
   ) throws(LedgerError) {
     let isPlain = id.utf8.allSatisfy {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || Self.isLetter($0)
@@ -47,6 +51,7 @@ struct AppStoreSearch {
     kind = id.utf8.contains(where: Self.isLetter) ? .order : .transaction
     self.configuration = configuration
     self.cancellation = cancellation
+    (self.policy, self.settings) = (policy, settings)
     proof = try NotificationProof(configuration.trustRoots)
   }
 
@@ -65,7 +70,7 @@ struct AppStoreSearch {
   func run(app: String?, environment: Environment?) throws(LedgerError) -> [Found] {
     var refused: AppStoreError?
     for account in try accounts(app, environment) {
-      let client = try AppStoreAccounts.client(account, .interactive, cancellation)
+      let client = try AppStoreAccounts.client(account, policy, cancellation, settings)
       switch ask(client) {
       case .success(let texts) where texts.isEmpty: continue
       case .success(let texts): return try found(texts, account)

@@ -59,6 +59,7 @@ enum ReconcileCommand {
       Terminal.error("subledger reconcile: stopped; run it again")
       return .interrupted
     }
+    if isList { report.note(in: ledger, of: accounts) }
     if !arguments.has("--json"), isList || customers.count > 1 { Terminal.print(report.text) }
     return report.hasFindings ? .findings : .good
   }
@@ -118,10 +119,25 @@ enum ReconcileCommand {
   /// What is said at the end.
   private struct Report {
     private var (agreed, differing, changed, unknown, refused) = (0, 0, 0, 0, 0)
+    /// The same by app.
+    private var apps: [RecoveryStatus.App: RecoveryStatus.Reconciliation] = [:]
 
     var hasFindings: Bool { differing + unknown + refused > 0 }
 
+    /// Tells the daemon what was found in each app that was asked about.
+    func note(in ledger: LocalLedger, of accounts: [AppStoreAccount]) {
+      for account in accounts {
+        let app = RecoveryStatus.App(account.environment, account.bundleId)
+        var last = RecoveryStatus.Last()
+        last.reconciliation = apps[app] ?? RecoveryStatus.Reconciliation()
+        last.reconciliation?.at = Clock.now()
+        last.reconciliation?.isByHand = true
+        ledger.note(last, of: app)
+      }
+    }
+
     mutating func count(_ found: Reconciliation?, _ stream: StreamKey) {
+      apps[.init(stream.environment, stream.bundleId), default: .init()].count(found)
       guard let found else {
         unknown += 1
         return Terminal.error(

@@ -1,6 +1,7 @@
 import Clients
 import Ledger
 import Platform
+import Queries
 import Recovery
 import Store
 
@@ -40,6 +41,11 @@ enum RecoverCommand {
     let report = recover(
       accounts, progress?.plan ?? plan, journal, sink, progress, cancellation)
     ledger?.waitForProjection(cancellation)
+    for account in report.accounts {
+      var last = RecoveryStatus.Last()
+      last.recovery = account.summary(.command, at: Clock.now())
+      ledger?.note(last, of: .init(account.environment, account.bundleId))
+    }
     Terminal.print(report.json, or: RecoverText.text(report), arguments)
     return try code(of: report)
   }

@@ -47,7 +47,7 @@ enum EntitlementsCommand {
     let changed = try reader.changedMappings(configuration)
     let inForce = try reader.mappingsInForce(at: time).sorted { $0.key < $1.key }
     for (app, said) in inForce {
-      guard case .catalog(let mapping) = said.statement.content else { continue }
+      guard let mapping = said.mapping else { continue }
       // What was in force at an earlier time is compared with nothing.
       let isConfigured = time == nil ? changed[app] == nil : nil
       Terminal.print(
@@ -111,9 +111,8 @@ enum EntitlementsCommand {
     let reader = try QueryOptions.reader(configuration)
     let said = try reader.mappingLog()
     for (said, before) in said {
-      guard case .catalog(let mapping) = said.statement.content else { continue }
-      var replaced: EntitlementCatalog.Mapping?
-      if case .catalog(let mapping)? = before?.statement.content { replaced = mapping }
+      guard let mapping = said.mapping else { continue }
+      let replaced = before?.mapping
       let statement = said.statement
       Terminal.print(
         .object(

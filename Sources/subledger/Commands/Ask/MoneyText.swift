@@ -36,8 +36,21 @@ enum MoneyText {
 
   /// - Parameter milliunits: thousandths of the currency's unit.
   static func amount(_ milliunits: Int64, _ currency: String?) -> String {
-    thousandths(milliunits, fractionDigits: 2) + (currency.map { " \($0)" } ?? "")
+    thousandths(milliunits, fractionDigits: digits(of: currency))
+      + (currency.map { " \($0)" } ?? "")
   }
+
+  /// The decimals of a currency that ISO 4217 names, as the console has them.
+  private static func digits(of currency: String?) -> Int {
+    guard let currency else { return 2 }
+    return withoutDecimals.contains(currency) ? 0 : withThree.contains(currency) ? 3 : 2
+  }
+
+  private static let withoutDecimals: Set = [
+    "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV",
+    "XAF", "XOF", "XPF",
+  ]
+  private static let withThree: Set = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]
 
   private static func thousandths(_ value: Int64, fractionDigits minimum: Int = 0) -> String {
     var digits = String(value.magnitude % 1000)

@@ -76,7 +76,9 @@ enum GrantCommand {
   private static func content(
     _ arguments: Arguments, _ names: [String]
   ) throws(LedgerError) -> OwnerStatement.Content {
-    if let grant = arguments["--revoke"] { return .revocation(of: grant) }
+    if let grant = arguments["--revoke"] {
+      return .revocation(of: grant, reason: arguments["--reason"])
+    }
     guard let entitlement = arguments["--entitlement"], names.contains(entitlement) else {
       throw .usage(
         names.isEmpty

@@ -28,6 +28,7 @@ enum DoctorCommand {
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     try arguments.requireNoOperand()
+    becomeOwner(arguments)
     var checks: [DoctorCheck] = []
     let (list, now) = (list(arguments), Clock.now())
     do throws(LedgerError) {
@@ -45,6 +46,15 @@ enum DoctorCommand {
     show(checks, asJSON: arguments.has("--json"))
     if checks.contains(where: \.isNewer) { return .newer }
     return checks.contains(where: \.isFinding) ? .findings : .good
+  }
+
+  /// As root, what the daemon may do is found out as the user who owns its folder: root may read
+  /// and write everything.
+  private static func becomeOwner(_ arguments: Arguments) {
+    guard let readable = try? arguments.partialConfiguration(), !readable.missing.contains(.data),
+      let user = UserName.becomeOwner(of: readable.configuration.data)
+    else { return }
+    Terminal.error("subledger doctor: looks as \(user) does, who owns the data folder")
   }
 
   private static func show(_ checks: [DoctorCheck], asJSON: Bool) {
