@@ -78,8 +78,8 @@ public struct Configuration: Sendable {
     named: String?, variables: [String: String], usual: String = usualFile
   ) -> String? {
     if let named = named ?? variables["SUBLEDGER_CONFIG"] { return named }
-    let kind = try? FileKind.of(usual)
-    return kind ?? nil == nil ? nil : usual
+    // One in a folder that this user may not enter is not absent: reading it says so.
+    do { return try FileKind.of(usual) == nil ? nil : usual } catch { return usual }
   }
 
   /// Combines the settings. Flags win over `SUBLEDGER_*` variables, and those over the file.

@@ -14,13 +14,16 @@ public enum ProjectionDiff {
   /// - Parameters:
   ///   - time: the time at which access is compared, milliseconds since 1970.
   ///   - progress: receives the events folded and the events in all; returns false to stop.
+  ///   - isStopped: asked while rows are compared.
   ///   - each: receives every difference, in the order of original transaction ids.
   /// - Returns: nil if `progress` stopped the build.
   /// - Throws: `LedgerError.noProjection` when there is no live projection to compare with;
-  ///   `LedgerError.locked` when another rebuild is running; what `each` throws.
+  ///   `LedgerError.locked` when another rebuild is running; `.stopped` if the
+  ///   comparison was; what `each` throws.
   public static func run(
     _ folder: DataFolder, _ plan: Rebuild.Plan, at time: Int64,
-    progress: (Int64, Int64) -> Bool, each: (RowDifference) throws(LedgerError) -> Void
+    progress: (Int64, Int64) -> Bool, isStopped: () -> Bool = { false },
+    each: (RowDifference) throws(LedgerError) -> Void
   ) throws(LedgerError) -> Summary? {
     let lock = try folder.lockRebuild()
     defer { withExtendedLifetime(lock) {} }
@@ -44,7 +47,10 @@ public enum ProjectionDiff {
     summary.through = end
     summary.liveFold = (identity.foldVersion, identity.fingerprint)
     summary.builtFold = folder.fold
+    var compared = 0
     try live.run(with: Rebuild.buildingPath(folder), at: time) { (stream) throws(LedgerError) in
+      compared += 1
+      if compared % 256 == 0, isStopped() { throw .stopped("stopped while comparing") }
       guard let difference = RowDifference(stream, at: time) else {
         return summary.update(stream.key) { $0.equal += 1 }
       }

@@ -54,7 +54,8 @@ public final class LedgerReader {
   /// Where the projection is found: in the running ledger of this process, or in a data folder.
   enum Source {
     case running(LiveProjection)
-    case atRest(DataFolder)
+    /// `rows` is the file of a projection of this fold; nil for the one that the folder has.
+    case atRest(DataFolder, rows: String?)
   }
 
   /// A reader of the running ledger of this process.
@@ -81,16 +82,19 @@ public final class LedgerReader {
 
   /// A reader of a data folder, whether or not another process has it open.
   ///
-  /// - Parameter durations: the configured ones; they count for apps of which none were put in
-  ///   force.
+  /// - Parameters:
+  ///   - durations: the configured ones; they count for apps of which none were put in force.
+  ///   - rows: the file of a projection of this fold that was built; nil for the live one.
   /// - Throws: what `JournalReader.open` throws.
-  public init(_ folder: DataFolder, durations: Durations) throws(LedgerError) {
+  public init(
+    _ folder: DataFolder, durations: Durations, rows: String? = nil
+  ) throws(LedgerError) {
     journal = try JournalReader.open(folder)
     let durations = try journal.durations(configured: durations)
     limit = nil
     folds = StreamFolds(capacity: Self.foldedBytes)
     durationsNow = { durations }
-    source = .atRest(folder)
+    source = .atRest(folder, rows: rows)
     reusesSnapshot = false
   }
 
@@ -125,8 +129,12 @@ public final class LedgerReader {
       } catch {
         if error.isDamage { projection.reportDamage(current.generation, error) }
       }
-    case .atRest(let folder):
+    case .atRest(let folder, let rows):
       guard opened == nil else { return opened }
+      if let rows {
+        opened = try? open(folder, rows, generation: 0, isOwn: true)
+        return opened
+      }
       switch try? ProjectionChoice.find(folder, journal, isReading: true) {
       case .own(let path): opened = try? open(folder, path, generation: 0, isOwn: true)
       case .other(let path): opened = try? open(folder, path, generation: 0, isOwn: false)

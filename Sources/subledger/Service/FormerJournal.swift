@@ -42,9 +42,16 @@ struct FormerJournal {
     }
   }
 
-  private func copy(of schema: Int) throws(LedgerError) {
+  /// The bytes of a copy that the start of this program would make; nil if it has no room.
+  ///
+  /// - Throws: what reading file sizes and free space throws.
+  static func size(in folder: DataFolder) throws(LedgerError) -> Int64? {
     let size = try DurableFile.size(folder.journal) ?? 0
-    guard size <= (try DiskSpace.of(folder.path).free) / Self.share else {
+    return size <= (try DiskSpace.of(folder.path).free) / share ? size : nil
+  }
+
+  private func copy(of schema: Int) throws(LedgerError) {
+    guard try Self.size(in: folder) != nil else {
       return warn("it takes more than a third of the free disk")
     }
     let path = folder.path + "/\(DataFolder.formerJournal)\(now).sqlite"

@@ -131,6 +131,11 @@ import Testing
     #expect(ended.code == 3 && ended.errors.contains("put the file back"), "\(ended)")
     try FileManager.default.moveItem(at: moved, to: installation.journal)
     try expectAll([Sample.uuid(1): 1], installation)
+    // It ends within milliseconds: the next start tells the alarm.
+    let again = try installation.start()
+    let page = MetricsText(again.client().get("/metrics")?.text ?? "")
+    let time = page.value("subledger_journal_failed_time_seconds")
+    #expect(abs((time ?? 0) - Date().timeIntervalSince1970) < 60, "\(time ?? -1)")
   }
 
   /// Runs `post` on threads of their own, and `meanwhile` on this one, until all have ended.

@@ -167,5 +167,20 @@ import Testing
     ])
     let changed = try check(installation)
     #expect(changed.report?["mapping"] != nil, "\(changed.result)")
+    // With another fold it is compared by the rows that were built.
+    try installation.executeInProjection(
+      "UPDATE meta SET value = CAST('of-another-fold' AS BLOB) WHERE key = 'fingerprint'")
+    let other = try check(installation)
+    #expect(other.report?["same_fold"]?.boolean == false, "\(other.result)")
+    #expect(
+      try #require(other.report?["mapping"]).value.bytes == changed.report?["mapping"]?.value.bytes)
+  }
+
+  @Test func `a backup is no folder that this program would start on`() throws {
+    let installation = try Installation.renewing(1)
+    let backup = installation.folder.appending(path: "backup")
+    #expect(try installation.run("backup", backup.path).code == 0)
+    let (code, report, result) = try check(installation, "--data", backup.path)
+    #expect(code == 3 && report?["starts"]?.boolean == false, "\(result)")
   }
 }

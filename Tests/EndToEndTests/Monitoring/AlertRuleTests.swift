@@ -121,6 +121,7 @@ import Testing
     ),
     ("SubledgerNotReady", set("subledger_ready", 0, 0.5)),
     ("SubledgerJournalFailed", set("subledger_journal_failed", 1, 0.1)),
+    ("SubledgerJournalFailed", set("subledger_journal_failed_time_seconds", 29.5 * 3600, 0.4)),
     ("SubledgerStoreErrors", set(errors, 1, 0.5)),
     ("SubledgerStoreErrors", both(set(errors, 3, 30), set(errors, 4, 0.5))),
     ("SubledgerDiskFull", set("subledger_disk_full", 1, 0.1)),
@@ -161,7 +162,16 @@ import Testing
     (
       "SubledgerSharedJournalRegressed", set("subledger_shared_journal_regressions_total", 1, 0.5)
     ),
+    (
+      "SubledgerSharedJournalRegressed",
+      both(set("subledger_shared_journal_regressions_total", 1, 30), started(0.5))
+    ),
   ]
+
+  /// The daemon started so many hours before the end.
+  private static func started(_ hours: Double) -> Change {
+    set("subledger_start_time_seconds", (end - hours) * 3600, hours)
+  }
 
   /// It fails every hour, and last succeeded so many hours before the end.
   private static func failing(_ what: String, _ hours: Double) -> Change {
@@ -215,6 +225,12 @@ import Testing
     (
       "a recovery that succeeds after failures",
       { $0.set("subledger_recovery_failures_total", from: end - 2) { ($0 / 1800).rounded(.down) } }
+    ),
+    (
+      "a recovery that fails since a start",
+      both(
+        both(failing("recovery", 2.6), started(2.8)),
+        set("subledger_recovery_success_time_seconds", 0, 2.8))
     ),
     ("damage of the day before", set("subledger_projection_damaged_total", 1, 29)),
   ]

@@ -27,7 +27,8 @@ struct RuleScenario {
 
   private static let healthy: [(String, Double)] = [
     ("up", 1), ("subledger_build_info", 1), ("subledger_start_time_seconds", 1),
-    ("subledger_ready", 1), ("subledger_journal_failed", 0), ("subledger_disk_full", 0),
+    ("subledger_ready", 1), ("subledger_journal_failed", 0),
+    ("subledger_journal_failed_time_seconds", 0), ("subledger_disk_full", 0),
     ("subledger_disk_free_bytes", 60e9), ("subledger_disk_size_bytes", 100e9),
     ("subledger_journal_wal_bytes", 1e6), ("subledger_quarantined{reason=\"other_app\"}", 4),
     ("subledger_mapping_refused", 0), ("subledger_mapping_differs", 0),

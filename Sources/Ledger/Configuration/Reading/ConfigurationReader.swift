@@ -298,7 +298,8 @@ struct ConfigurationReader {
       guard let member = object[name] else { continue }
       guard let value = member.integer, (1...maximum(name)).contains(value) else {
         throw invalid(
-          "limits.\(name) is not a positive integer", "see `subledger help configuration`")
+          "limits.\(name) is not an integer from 1 to \(maximum(name))",
+          "see `subledger help configuration`")
       }
       limits[keyPath: field] = Int(value)
     }

@@ -32,11 +32,13 @@ enum BackupCommand {
     guard text.utf8.count == 5, let time = Timestamp.parse("1970-01-01T\(text):00Z") else {
       throw .usage("--nightly takes a time of the day in UTC, such as 03:30")
     }
+    try requireWritable(folder)
     let cancellation = Cancellation()
     let interruption = Interruption.started(cancellation)
     while true {
       let (now, day) = (Clock.now(), Int64(86_400_000))
       let next = now + day - (now - time) % day
+      Terminal.error("subledger backup: the next one is at \(Timestamp.text(next))")
       // The clock may be set meanwhile.
       while Clock.now() < next, !cancellation.isRequested {
         cancellation.wait(milliseconds: min(60_000, next - Clock.now()))
@@ -44,6 +46,17 @@ enum BackupCommand {
       if cancellation.isRequested { return .good }
       _ = try make(
         "\(folder)/subledger-\(Timestamp.text(next).prefix(10))", arguments, interruption)
+    }
+  }
+
+  /// A folder that cannot be written is told now, and not at night.
+  private static func requireWritable(_ folder: String) throws(LedgerError) {
+    let probe = "\(folder)/.subledger-\(Clock.now())"
+    do throws(LedgerError) {
+      try DurableFile.write([], to: probe)
+      try DurableFile.remove(probe)
+    } catch {
+      throw .unavailable("no backup can be made in \(folder): \(error.detail)")
     }
   }
 

@@ -24,7 +24,8 @@ enum RebuildDifference {
     let summary = try mapError(
       RebuildCommand.building,
       try ProjectionDiff.run(
-        folder, plan, at: at, progress: observer.shouldContinue
+        folder, plan, at: at, progress: observer.shouldContinue,
+        isStopped: { observer.isStopped }
       ) { (difference) throws(LedgerError) in
         try output?.write(csv: difference.csv, json: difference.json)
         let sameKind = shown.filter {

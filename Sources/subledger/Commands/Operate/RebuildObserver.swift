@@ -16,6 +16,8 @@ struct RebuildObserver {
 
   func shouldContinue(_ done: Int64, _ total: Int64) -> Bool {
     progress.show(done, of: total)
-    return !Self.interruption.isRequested
+    return !isStopped
   }
+
+  var isStopped: Bool { Self.interruption.isRequested }
 }

@@ -1,3 +1,4 @@
+import AppStore
 import Audit
 import Entitlements
 import Ledger
@@ -14,6 +15,8 @@ struct UpgradeCheck {
   private(set) var members: [(String, JSONValue)] = []
   /// What this program would exit with instead of running; nil if it would start.
   private(set) var refusal: ExitCode?
+  /// The rows of this program's fold, once they are built.
+  private var builtRows: String?
 
   var exitCode: ExitCode {
     refusal ?? (checks.contains(where: \.isFinding) ? .findings : .good)
@@ -85,6 +88,8 @@ struct UpgradeCheck {
 
   mutating func examineSchema(_ folder: DataFolder) {
     do throws(LedgerError) {
+      try folder.requireNoBackup()
+      try folder.requireOwner()
       let pending = try JournalReader.open(folder).pendingMigrations()
       let steps =
         pending.map { "\($0.number) \($0.name) of the journal" }
@@ -96,10 +101,15 @@ struct UpgradeCheck {
       guard !steps.isEmpty else {
         return report("schema", "nothing to migrate: the program that runs now can come back")
       }
+      let copy = try pending.isEmpty ? nil : FormerJournal.size(in: folder)
+      members.append(("journal_copy_bytes", .optional(copy)))
+      let way =
+        copy.map { "the start keeps the journal as it was (\(ReadableUnits.size(bytes: $0)))" }
+        ?? "the start keeps no copy of the journal"
       report(
-        "schema", "the start migrates: " + steps.joined(separator: ", "),
+        "schema", "the start migrates: " + steps.joined(separator: ", ") + "; \(way)",
         next: "take a backup first: after the start the program that runs now refuses this folder "
-          + "with exit code 4, and returning to it is a restore, then recover")
+          + "with exit code 4; the way back is in: subledger help install")
     } catch {
       refuse("schema", error)
     }
@@ -108,7 +118,7 @@ struct UpgradeCheck {
   /// What another fold changes, and what building its rows takes.
   mutating func examineRows(
     _ folder: DataFolder, _ configuration: Configuration, compares: Bool
-  ) {
+  ) throws(LedgerError) {
     do throws(LedgerError) {
       guard let name = try ProjectionList.read(folder).live else {
         return report("rows", "none yet: the start builds them")
@@ -134,6 +144,7 @@ struct UpgradeCheck {
       }
       try compareRows(folder, configuration)
     } catch {
+      if error.code == .stopped { throw error }
       report("rows", "cannot be compared: \(error.message)", next: error.next ?? "run this again")
     }
   }
@@ -143,8 +154,10 @@ struct UpgradeCheck {
     _ folder: DataFolder, _ live: String, limit: Int64
   ) throws(LedgerError) -> Bool {
     let size = try DurableFile.size(folder.projection(named: live)) ?? 0
-    // Rows may grow by a column, and the write-ahead log of what is built is beside it.
-    let (needed, free) = (size + size / 4 + (16 << 20), try DiskSpace.of(folder.path).free)
+    // Rows with purchases take 485 bytes an event, which older layouts do not have, and the
+    // write-ahead log of what is built is beside them.
+    let rows = max(size, try JournalReader.open(folder).head().seq * 500)
+    let (needed, free) = (rows + rows / 4 + (16 << 20), try DiskSpace.of(folder.path).free)
     members += [("bytes_needed", .integer(needed)), ("bytes_free", .integer(free))]
     let isRoom = free - needed >= limit
     report(
@@ -162,48 +175,90 @@ struct UpgradeCheck {
     plan.durations = configuration.durations
     let (now, began) = (Clock.now(), Clock.monotonicNanoseconds())
     let observer = RebuildObserver()
-    let summary = try ProjectionDiff.run(
-      folder, plan, at: now, progress: observer.shouldContinue
-    ) { _ in }
+    let summary = try mapError(
+      RebuildCommand.building,
+      try ProjectionDiff.run(
+        folder, plan, at: now, progress: observer.shouldContinue,
+        isStopped: { observer.isStopped }
+      ) { _ in })
     guard let summary else { throw RebuildObserver.stopped }
+    builtRows = Rebuild.buildingPath(folder)
     let seconds = (Clock.monotonicNanoseconds() - began + 999_999_999) / 1_000_000_000
     members += [("seconds", .integer(seconds)), ("comparison", summary.json(at: now))]
-    let time = "built and compared in \(DurationText.text(seconds * 1000))"
+    let time =
+      "built and compared in \(DurationText.text(seconds * 1000)), and kept for the start"
     guard summary.differing > 0 else {
       return report("rows", "\(summary.equal) are the same by fold \(folder.fold.version), \(time)")
     }
     report(
       "rows",
-      "by fold \(folder.fold.version) \(summary.differing) differ, \(summary.losing) lose "
-        + "access, \(summary.gaining) gain it; \(summary.equal) are the same; \(time)",
+      "\(summary.differing) of \(summary.differing + summary.equal) customers' rows differ by fold "
+        + "\(folder.fold.version): \(summary.changedNow) now, \(summary.changedPast) in the past "
+        + "alone; \(summary.losing) lose access, \(summary.gaining) gain it; \(time)",
       next: "see who: subledger rebuild --diff --output changes.csv, with this program")
   }
 
   /// What a mapping of products that is configured and not yet in force would change.
-  mutating func examineMapping(_ configuration: Configuration) {
+  ///
+  /// - Throws: `LedgerError.stopped`.
+  mutating func examineMapping(
+    _ folder: DataFolder, _ configuration: Configuration
+  ) throws(LedgerError) {
     do throws(LedgerError) {
-      let reader = try QueryOptions.reader(configuration)
-      let changed = try reader.changedMappings(configuration)
-      guard !changed.isEmpty else {
-        return report("entitlements", "the mapping of products stays")
+      let reader = try LedgerReader(
+        folder, durations: configuration.durations, rows: builtRows)
+      let inForce = try reader.mappingsInForce()
+      var changed = try reader.changedMappings(configuration)
+      let first = changed.filter { inForce[$0.key] == nil }
+      for app in first.keys { changed[app] = nil }
+      if !first.isEmpty {
+        report(
+          "entitlements",
+          "the start journals the first mapping of \(Self.names(first.keys)) as it "
+            + "is configured, and compares it with nothing")
       }
+      if !configuration.durations.isEmpty,
+        inForce.values.allSatisfy({ $0.mapping?.durations == nil })
+      {
+        report(
+          "entitlements",
+          "the start journals nonRenewingDurations as they are configured; if the "
+            + "program that runs has others, rows differ by them too")
+      }
+      guard !changed.isEmpty else {
+        if first.isEmpty { report("entitlements", "the mapping of products stays") }
+        return
+      }
+      let observer = RebuildObserver()
       let comparison = try reader.compare(
-        changed, configured: configuration.entitlements, at: Clock.now(), while: { true }
+        changed, configured: configuration.entitlements, at: Clock.now(),
+        while: { !observer.isStopped }
       ) { _ in }
-      let (losing, gaining) = (comparison?.losing ?? 0, comparison?.gaining ?? 0)
-      members.append(("mapping", comparison?.json ?? .null))
+      guard let comparison else { throw RebuildObserver.stopped }
+      let (losing, gaining) = (comparison.losing, comparison.gaining)
+      members.append(("mapping", comparison.json))
       report(
         "entitlements",
-        "the start puts another mapping in force: \(losing) lose an entitlement, \(gaining) gain",
+        "another mapping is configured for \(Self.names(changed.keys)): \(losing) lose an "
+          + "entitlement, \(gaining) gain one. The start puts it in force, but for names that more "
+          + "would lose than entitlementLossLimit allows",
         next: losing + gaining == 0
           ? nil : "see who: subledger entitlements --diff FILE --output changes.csv")
     } catch {
+      if error.code == .stopped { throw error }
       // The start compares it too, and keeps what too many would lose.
-      guard error.code == .notReady else {
-        return report("entitlements", "cannot be compared: \(error.message)", next: "try again")
-      }
-      report("entitlements", "the mapping of products is compared once rows of this fold are live")
+      report(
+        "entitlements",
+        error.code == .notReady
+          ? "another mapping is configured, and was not compared: there are no rows of this fold"
+          : "cannot be compared: \(error.message)",
+        next: "run this without --no-rows, or compare it with the program that runs: subledger "
+          + "entitlements --diff FILE")
     }
+  }
+
+  private static func names(_ apps: some Sequence<StreamKey>) -> String {
+    apps.sorted().map { "\($0.bundleId) in \($0.environment)" }.joined(separator: ", ")
   }
 
   mutating func examineSharedJournal(_ configuration: Configuration) {

@@ -17,12 +17,17 @@ enum UpgradeCheckCommand {
     check.examineKeys(since: old)
     if let configuration = try check.readConfiguration(arguments) {
       let folder = arguments.folder(configuration)
-      try folder.requireJournal()
-      check.namePrograms(folder)
-      check.examineSchema(folder)
+      do throws(LedgerError) {
+        try folder.requireJournal()
+        check.namePrograms(folder)
+        check.examineSchema(folder)
+      } catch {
+        // What is wrong with the configuration may be the folder that it names.
+        if check.refusal == nil { throw error }
+      }
       if check.refusal == nil {
-        check.examineRows(folder, configuration, compares: !arguments.has("--no-rows"))
-        check.examineMapping(configuration)
+        try check.examineRows(folder, configuration, compares: !arguments.has("--no-rows"))
+        try check.examineMapping(folder, configuration)
         check.examineSharedJournal(configuration)
       }
     }
