@@ -97,6 +97,10 @@ struct DeliveryRequest {
     switch result {
     case .success(let response):
       .done(.object([("status", .integer(Int64(response.status)))]))
+    case .failure(.address):
+      .refused(
+        "no answer: the receiver is in a private network; \"privateNetwork\": true of the sink "
+          + "allows that")
     case .failure(let error): .refused("no answer: \(error)")
     }
   }

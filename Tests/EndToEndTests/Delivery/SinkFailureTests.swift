@@ -120,6 +120,8 @@ import Testing
     #expect(world.receiver.connections == 0)
     try daemon.logged("may not be connected to")
     #expect((world.sink(daemon)?["blocked"]?.integer ?? 0) > 0)
+    let tested = try world.installation.run("sink", "test", "backend")
+    #expect(tested.code == 1 && tested.errors.contains("\"privateNetwork\": true"), "\(tested)")
     let metrics = daemon.client().get("/metrics")?.text ?? ""
     let blocked = metrics.split(separator: "\n").filter { $0.contains("outcome=\"blocked\"") }
     #expect(blocked.count == 1 && blocked.first?.hasSuffix(" 0") == false, "\(blocked)")
