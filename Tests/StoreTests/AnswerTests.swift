@@ -122,6 +122,23 @@ import Testing
     for day in [Int64(0), 8] { try expect(reader, at: day) }
   }
 
+  /// The row was taken for damaged until the next `adopt`, and the view showed a pass without end.
+  @Test func `the first row of an app comes with the durations of its products`() throws {
+    let scratch = try Scratch()
+    let path = scratch.folder.projection(named: "entitlements-1.sqlite")
+    try scratch.folder.create()
+    let projection = try Projection.create(path, identity, clock: { Self.start })
+    let durations = AppDurations(configured: Durations(milliseconds: ["season": 3 * Self.day]))
+    try projection.adopt(durations)
+    let pass = stream(30, product: "season", days: nil)
+    try projection.commit(
+      rows: [pass], foldedThrough: 31, hash: [UInt8](repeating: 1, count: 32))
+    let reader = try ProjectionReader.open(scratch.folder, path: path)
+    #expect(try reader.isIndexed(pass.key))
+    #expect(try reader.evaluatedDurations().map(\.value) == [["season": 3 * Self.day]])
+    #expect(try !projection.adopt(durations))
+  }
+
   @Test func `lists and counts follow a change of durations before its rows are evaluated`() throws
   {
     let scratch = try Scratch()

@@ -26,8 +26,6 @@ public final class Projection {
   var evaluatedAt: Int64
   /// What counts since `adopt`; nil before it.
   var durations: AppDurations?
-  /// `SharedValues.addedApps` at the last `adopt`.
-  var addedApps = 0
   /// The ids that written rows are found by; nil unless they are kept.
   var writtenIds: [String]?
 

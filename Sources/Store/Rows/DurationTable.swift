@@ -65,7 +65,7 @@ extension Projection {
   /// - Throws: the error of `close`, or what SQLite reports. Nothing was changed then.
   @discardableResult
   public func adopt(_ durations: AppDurations) throws(LedgerError) -> Bool {
-    guard durations != self.durations || reading.values.addedApps != addedApps else { return false }
+    guard durations != self.durations else { return false }
     let apps = try connection().statement("SELECT id, environment, bundle_id FROM app").all {
       let key = AppKey(environment: Environment(rawValue: $0.text(1)), bundleId: $0.text(2))
       return (id: $0.int(0), key: StreamKey(key, ""))
@@ -86,7 +86,7 @@ extension Projection {
         }
       }
     }
-    (self.durations, addedApps) = (durations, reading.values.addedApps)
+    self.durations = durations
     return true
   }
 

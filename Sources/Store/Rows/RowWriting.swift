@@ -17,9 +17,7 @@ extension Projection {
     _ packed: PackedStream, over reference: RowReference?, at now: Int64
   ) throws(LedgerError) -> RowReference {
     let (connection, projected) = (try connection(), packed.projected)
-    guard let app = try reading.values.id(of: AppKey(projected.key), adding: true) else {
-      throw .corrupt("the app of a row is missing")
-    }
+    let app = try appId(of: projected.key, connection)
     evaluatedAt = max(evaluatedAt, now)
     let answer = answer(of: projected, at: now)
     let id = try writeRow(packed, app, answer, over: reference, connection)
@@ -43,6 +41,21 @@ extension Projection {
     return RowReference(
       id: id, ids: packed.ids, predecessors: packed.predecessors, share: packed.share,
       spans: packed.sums.spans, lines: packed.sums.lines)
+  }
+
+  /// The id of an app. A new one gets its durations with it: views and checks of its first row end
+  /// by them.
+  private func appId(
+    of key: StreamKey, _ connection: SQLiteConnection
+  ) throws(LedgerError) -> Int64 {
+    let known = reading.values.addedApps
+    guard let app = try reading.values.id(of: AppKey(key), adding: true) else {
+      throw .corrupt("the app of a row is missing")
+    }
+    if reading.values.addedApps != known, let durations {
+      try DurationTable.write(durations[key], of: app, connection)
+    }
+    return app
   }
 
   /// What a row answers at a time, as columns; nil if it has no span.
