@@ -41,7 +41,7 @@ public final class Query {
         if let reason = limit.reason { throw reason }
         try reader.requireUnchangedFiles()
         if code == SQLITE_DONE { return }
-        throw reader.error(code)
+        throw reader.error(code, reader.connection)
       }
       guard indexes.reduce(0, { $0 + statement.length($1) }) <= QueryReader.maximumRow else {
         throw .memoryLimit

@@ -95,13 +95,13 @@ struct QueryFiles {
     return found
   }
 
-  /// The tables and views of the attached files; names in lower case.
+  /// The tables and views of the attached files.
   func tables() throws(LedgerError) -> [(schema: String, name: String)] {
     var all: [(schema: String, name: String)] = []
     for schema in schemas {
       all += try connection.statement(
         "SELECT name FROM \(schema).sqlite_schema WHERE type IN ('table', 'view')"
-      ).all { (schema, SQLTokens.lowercased($0.text(0))) }
+      ).all { (schema, $0.text(0)) }
     }
     return all
   }

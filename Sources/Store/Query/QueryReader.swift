@@ -7,9 +7,14 @@ import Synchronization
 ///
 /// One connection has the journal and the live projection attached, both read-only, so that one
 /// statement can join them. It creates no file if no process holds the folder and there is no -wal.
+///
+/// A statement is prepared twice, first in a database that has the names of the views and of their
+/// columns, and nothing else. There SQLite itself finds that a table is named, in whatever
+/// spelling, quotes or WITH clause; so the same text can name none in the files either.
 public final class QueryReader {
   let connection: SQLiteConnection
-  private let authorizer: QueryAuthorizer
+  /// What a statement may name.
+  private let names: SQLiteConnection
   /// Views of files that are not there, in lower case.
   private let missingViews: Set<String>
   /// The files that are read as files at rest, as they were before they were opened.
@@ -48,22 +53,30 @@ public final class QueryReader {
   private init(_ files: QueryFiles) throws(LedgerError) {
     connection = files.connection
     atRest = files.atRest
-    let handle = connection.handle
-    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.maximumLength)
+    sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, Self.maximumLength)
     let tables = try files.tables()
     let present = SQLView.all.filter { view in
       tables.contains { $0.schema == view.schema && $0.name == view.name }
     }
     missingViews = Set(SQLView.all.map(\.name)).subtracting(present.map(\.name))
-    authorizer = QueryAuthorizer(
-      views: Set(present.map(\.name)), tables: Set(tables.map(\.name)))
-    authorizer.attach(to: handle)
-    try authorizer.learn { () throws(LedgerError) in
-      for view in present {
-        // That of the connection itself, where it has one.
-        _ = try connection.statement("SELECT * FROM \(view.name)")
-      }
+    names = try Self.names(of: present, connection)
+  }
+
+  private static func names(
+    of views: [SQLView], _ connection: SQLiteConnection
+  ) throws(LedgerError) -> SQLiteConnection {
+    let names = try SQLiteConnection.open(":memory:", .copy)
+    for schema in Set(views.map(\.schema)) where schema != SQLView.temporarySchema {
+      try names.statement("ATTACH ':memory:' AS \(schema)").run()
     }
+    for view in views {
+      // That of the connection itself, where it has one.
+      let columns = try connection.statement("SELECT * FROM \(view.name)").columnNames
+        .map { "NULL AS \"\($0)\"" }.joined(separator: ", ")
+      try names.statement("CREATE VIEW \(view.schema).\(view.name) AS SELECT \(columns)").run()
+    }
+    QueryAuthorizer.attach(to: names)
+    return names
   }
 
   /// Checks and prepares one statement.
@@ -72,13 +85,37 @@ public final class QueryReader {
   ///   but a SELECT over the views; `.missing` when it reads a view of a missing projection;
   ///   `.store` for what SQLite reports of the files.
   public func prepare(_ sql: String) throws(LedgerError) -> Query {
-    let tokens = SQLTokens(sql)
-    guard !tokens.isBlank else { throw .usage("there is no SQL to run") }
     guard !sql.utf8.contains(0) else { throw .usage("the SQL contains a zero byte") }
-    if let name = tokens.definition(of: authorizer.reservedNames) {
-      throw .usage("WITH must not define '\(name)'; choose another name")
+    try check(sql)
+    guard let raw = try compile(sql, connection).raw else {
+      throw .usage("there is no SQL to run")
     }
-    authorizer.begin(tokens.names)
+    return Query(self, raw)
+  }
+
+  private func check(_ sql: String) throws(LedgerError) {
+    let (raw, tail) = try compile(sql, names)
+    defer { sqlite3_finalize(raw) }
+    guard let raw else { return }
+    let rest = try? compile(tail, names)
+    defer { sqlite3_finalize(rest?.raw) }
+    guard let rest, rest.raw == nil else {
+      throw .usage("only one statement is run; there is text after it")
+    }
+    // What the authorizer is not asked about: EXPLAIN, VACUUM before it runs, and REINDEX where
+    // there is no index.
+    guard sqlite3_stmt_isexplain(raw) == 0, sqlite3_stmt_readonly(raw) != 0,
+      sqlite3_column_count(raw) > 0
+    else { throw .usage(Self.selectAlone) }
+    guard sqlite3_bind_parameter_count(raw) == 0 else {
+      throw .usage("parameters such as ? and :name have no value here; write the values")
+    }
+  }
+
+  /// - Returns: the first statement, nil for none, and the text after it.
+  private func compile(
+    _ sql: String, _ connection: SQLiteConnection
+  ) throws(LedgerError) -> (raw: OpaquePointer?, tail: String) {
     var raw: OpaquePointer?
     var tail = ""
     let code = sql.withCString { text in
@@ -87,24 +124,20 @@ public final class QueryReader {
       tail = end.map { String(cString: $0) } ?? ""
       return code
     }
-    guard code == SQLITE_OK else { throw error(code) }
-    guard let raw else { throw .usage("there is no SQL before the first semicolon") }
-    let query = Query(self, raw)
-    guard SQLTokens(tail).isBlank else {
-      throw .usage("only one statement is run; there is text after it")
-    }
-    // What the authorizer is not asked about: EXPLAIN, and VACUUM before it runs.
-    guard sqlite3_stmt_isexplain(raw) == 0, sqlite3_stmt_readonly(raw) != 0,
-      !query.columns.isEmpty
-    else { throw .usage(QueryAuthorizer.selectAlone) }
-    guard sqlite3_bind_parameter_count(raw) == 0 else {
-      throw .usage("parameters such as ? and :name have no value here; write the values")
-    }
-    return query
+    guard code == SQLITE_OK else { throw error(code, connection) }
+    return (raw, tail)
   }
 
+  private static let selectAlone =
+    "only SELECT is allowed: it reads \(SQLView.nameList), and changes nothing"
+
+  /// How SQLite begins what it says of all else.
+  private static let refusals = [
+    "no such table", "not authorized", "access to", "cannot modify", "vtable constructor failed",
+  ]
+
   /// The error for a result code of the last call: the user's, or that of the files.
-  func error(_ code: Int32) -> LedgerError {
+  func error(_ code: Int32, _ connection: SQLiteConnection) -> LedgerError {
     let message = String(cString: sqlite3_errmsg(connection.handle))
     switch code & 0xFF {
     case SQLITE_NOMEM: return .memoryLimit
@@ -112,10 +145,8 @@ public final class QueryReader {
     case SQLITE_ERROR, SQLITE_AUTH, SQLITE_TOOBIG, SQLITE_MISMATCH, SQLITE_RANGE,
       SQLITE_CONSTRAINT:
       if let view = missingView(message) { return .missing(view: view) }
-      if let refusal = authorizer.refusal { return .usage(refusal) }
-      if message.hasPrefix("cannot modify") { return .usage(QueryAuthorizer.selectAlone) }
-      let hint = message.hasPrefix("no such table") ? "; a query reads \(SQLView.nameList)" : ""
-      return .usage(message + hint)
+      let isRefused = Self.refusals.contains { message.hasPrefix($0) }
+      return .usage(isRefused ? "\(message); \(Self.selectAlone)" : message)
     default: return .of(code, message)
     }
   }
@@ -127,7 +158,7 @@ public final class QueryReader {
   private func missingView(_ message: String) -> String? {
     let prefix = "no such table: "
     guard message.hasPrefix(prefix) else { return nil }
-    let name = SQLTokens.lowercased(String(message.dropFirst(prefix.count)))
+    let name = message.dropFirst(prefix.count).lowercased()
     return missingViews.first { name == $0 || name.hasSuffix("." + $0) }
   }
 
