@@ -19,14 +19,38 @@ import Testing
     #expect(try shared.server.sql("SELECT seq FROM c_\(other).head", in: other) == "0")
   }
 
-  @Test func `try passes on PostgreSQL and leaves nothing behind`() throws {
+  @Test func `try writes as the configured role or another one, and leaves nothing behind`() throws
+  {
     let shared = try SharedInstallations(1)
-    let tried = try shared.installations[0].run(
-      "shared-journal", "try", "--connection", shared.server.address(shared.database))
+    let installation = shared.installations[0]
+    let daemon = try installation.startWithoutProjection()
+    #expect(daemon.client().post(try installation.sign(Sample.notification(1)))?.status == 200)
+    let before = try shared.sharedRows()
+    let tried = try installation.run("shared-journal", "try")
     #expect(tried.code == 0 && tried.output.contains("0 findings"), "\(tried)")
-    #expect(
-      try shared.sql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'subledger_try%'")
-        == "0")
+    #expect(try shared.sharedRows() == before && shared.sql("SELECT seq FROM head") == "1")
+    #expect(daemon.client().post(try installation.sign(Sample.notification(2)))?.status == 200)
+    #expect(try daemon.stop().code == 0)
+    let owner = [
+      "shared-journal", "try", "--json", "--connection", shared.server.address(shared.database),
+    ]
+    let named = try installation.run(owner + ["--schema", shared.schema])
+    #expect(try named.code == 0 && named.lines().last?["failure"]?.kind == .null, "\(named)")
+    let missing = try installation.run(owner)
+    #expect(missing.code == 1 && missing.output.contains("refuses"), "\(missing)")
+    try shared.sql("REVOKE INSERT ON event FROM \(shared.schema)_daemon")
+    let refused = try installation.run("shared-journal", "try")
+    #expect(refused.code == 1 && refused.output.contains("1 finding"), "\(refused)")
+    try shared.sql(
+      """
+      GRANT INSERT ON event TO \(shared.schema)_daemon;
+      CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        NEW.body = 'other'; RETURN NEW; END $$;
+      CREATE TRIGGER change BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION change();
+      """)
+    let changed = try installation.run("shared-journal", "try")
+    #expect(changed.code == 1 && changed.output.contains("read as it was"), "\(changed)")
+    #expect(try shared.sql("SELECT max(seq) = count(*) AND count(*) = 2 FROM event") == "t")
   }
 
   @Test(arguments: [
@@ -36,6 +60,7 @@ import Testing
     (["migrate", "--connection", "host=/run password=hidden-4711"], "--password-file"),
     (["migrate", "--schema", "A;B", "--sql"], "--schema takes"),
     (["try", "--connection", "host=/run", "extra"], "unexpected argument 'extra'"),
+    (["try"], "no \"sharedJournal\""),
     (["status"], "no \"sharedJournal\""),
   ])
   func `a wrong use is refused and says what to do`(

@@ -20,7 +20,7 @@ extension Configuration {
     public let address: PostgresAddress
     /// The file with the password; nil if the server asks for none.
     public var passwordFile: String?
-    public var schema: PostgresIdentifier
+    public let schema: PostgresIdentifier
     public var requiresReplication = false
     public var reads = Reads.local
     /// How long a notification may wait for the shared journal before it is answered 503.

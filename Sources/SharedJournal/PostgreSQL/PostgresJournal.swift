@@ -1,3 +1,4 @@
+import AppStore
 import Clients
 import Migrations
 public import Platform
@@ -223,6 +224,53 @@ public final class PostgresJournal: SharedJournal {
     at id: Int64, by deadline: Deadline
   ) throws(LedgerError) -> [UInt8]? {
     try link.execute(sql.dictionaryHashAt, [.integer(id)], by: deadline).bytes(0, 0)
+  }
+
+  // MARK: Trying
+
+  /// Writes one event as an append does, reads it, and rolls back.
+  ///
+  /// - Parameter now: milliseconds since 1970 UTC.
+  /// - Throws: as `identify` and `begin`; `.sharedBroken` if the event is not read as it was
+  ///   written.
+  public func tryAppend(now: Int64, by deadline: Deadline) throws(LedgerError) {
+    try requireKnownSchema(by: deadline)
+    let found = try TailReading.head(try link.execute(sql.head, by: deadline), after: .origin)
+    let head = try begin(after: found, by: deadline).head
+    defer { rollBack() }
+    // On another connection than the one that began, the event would be committed.
+    guard held != nil, let connection = link.current, connection.isInTransaction else {
+      throw .sharedNotNow(state: "the head is not held")
+    }
+    let shipment = Self.oneEvent(after: head, at: max(now, head.receivedAt ?? now))
+    let statements =
+      ShipmentStatements(sql).statements(shipment).dropLast() + [PostgresStatement(sql.head)]
+      + TailReading.statements(after: head, limit: 1, sql)
+    let answers = try mapError(
+      { (error: PipelineError) in FailurePolicy.beforeCommit(error.error) },
+      try connection.pipeline(Array(statements), by: deadline))
+    let read = try TailReading.tail(answers.suffix(4), after: head, limit: 1)
+    guard read.events == shipment.events, read.head.isSamePlace(as: shipment.head) else {
+      throw .sharedBroken(state: "an event is not read as it was written")
+    }
+  }
+
+  private static func oneEvent(after head: JournalPosition, at time: Int64) -> Shipment {
+    let body = Array("tried \(UInt64.random(in: 0...UInt64.max))".utf8)
+    let digest = SHA256.hash(body)
+    let envelope = EventEnvelope(
+      notificationUUID: NotificationUUID(digest: digest), source: .v2, environment: .sandbox,
+      bundleId: "", notificationType: "TEST", subtype: nil, originalTransactionId: nil,
+      signedDate: time, receivedAt: time)
+    let link = ChainLink(
+      seq: head.seq + 1, notificationUUID: envelope.notificationUUID, source: envelope.source,
+      receivedAt: time, bodySHA256: digest)
+    var next = head
+    (next.seq, next.hash, next.receivedAt) = (link.seq, link.hash(after: head.hash), time)
+    let event = PackedEvent(
+      seq: next.seq, envelope: envelope, bodySHA256: digest, hash: next.hash, dictionary: nil,
+      body: body)
+    return Shipment(after: head, events: [event], head: next)
   }
 }
 

@@ -46,7 +46,7 @@ public struct Note: Sendable, Equatable {
     self.body = body
   }
 
-  public var isCleared: Bool { body.isEmpty }
+  var isCleared: Bool { body.isEmpty }
 
   private static let label = Array("subledger.note.v1".utf8) + [0]
 

@@ -243,12 +243,13 @@ enum CommandTable {
       details: "migrate makes the tables or brings them up to date, as their owner, who is not the "
         + "daemons' role; --sql prints them instead. trust sets the root certificates of the "
         + "configuration as those that every daemon must trust: one with others does not start; "
-        + "migrate does so for a new shared journal. try runs the checks of a shared journal in a "
-        + "schema of its own, which it removes: exit code 1 if this database does not keep what is "
-        + "needed. init uploads the journal of a folder, with its places and chain, and makes that "
-        + "folder a copy; it goes on where it was stopped. detach makes a copy a journal of its "
-        + "own again. status says where the configured one is and how far this copy is.",
-      usage: "migrate|trust|try --connection CONNINFO | init [--from FOLDER] | detach | status",
+        + "migrate does so for a new shared journal. try writes an event into the shared journal, "
+        + "reads it and rolls back, with the configured role or that of --connection: exit code 1 "
+        + "if that is refused or the event is read otherwise. init uploads the journal of a "
+        + "folder, with its places and chain, and makes that folder a copy; it goes on where it "
+        + "was stopped. detach makes a copy a journal of its own again. status says where the "
+        + "configured one is and how far this copy is.",
+      usage: "migrate|trust --connection CONNINFO | try | init [--from FOLDER] | detach | status",
       flags: SharedJournalCommand.flags,
       operands: SharedJournalCommand.verbs,
       example: "subledger shared-journal migrate --connection \"host=/run/postgresql dbname=app\"",

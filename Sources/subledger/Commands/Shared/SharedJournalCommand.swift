@@ -9,7 +9,7 @@ enum SharedJournalCommand {
   static let flags: [Command.Flag] = [
     .init("--connection", "CONNINFO", "for migrate, trust and try: the owner's connection string"),
     .init("--password-file", "FILE", "for migrate, trust and try: the owner's password, mode 0600"),
-    .init("--schema", "NAME", "for migrate and trust: the schema; subledger by default"),
+    .init("--schema", "NAME", "for migrate, trust and try: the schema; subledger by default"),
     .init("--from", "FOLDER", "for init: the folder to upload; the data folder by default"),
     .init("--sql", "for migrate: print what an empty database gets, and connect to nothing"),
     .json,
@@ -40,6 +40,18 @@ enum SharedJournalCommand {
   static let limit: Int64 = 30_000
 
   static var soon: Deadline { Deadline(milliseconds: limit) }
+
+  /// The shared journal of the configuration.
+  ///
+  /// - Throws: `LedgerError.usage` if it has none.
+  static func configured(
+    _ configuration: Configuration
+  ) throws(LedgerError) -> Configuration.SharedJournal {
+    guard let shared = configuration.sharedJournal else {
+      throw .usage("the configuration has no \"sharedJournal\"")
+    }
+    return shared
+  }
 
   /// The shared journal that `--connection` names.
   ///

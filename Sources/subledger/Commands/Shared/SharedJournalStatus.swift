@@ -10,9 +10,7 @@ import StrictJSON
 enum SharedJournalStatus {
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
-    guard let shared = configuration.sharedJournal else {
-      throw .usage("the configuration has no \"sharedJournal\"")
-    }
+    let shared = try SharedJournalCommand.configured(configuration)
     let report = try ServerReport(shared.settings, by: SharedJournalCommand.soon)
     let folder = arguments.folder(configuration)
     let copied = copied(folder)

@@ -10,9 +10,7 @@ enum SharedJournalUpload {
   /// Uploads a journal, with its id, places and chain.
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
-    guard let shared = configuration.sharedJournal else {
-      throw .usage("the configuration has no \"sharedJournal\"")
-    }
+    let shared = try SharedJournalCommand.configured(configuration)
     let folder =
       arguments["--from"].map { DataFolder(path: $0) } ?? arguments.folder(configuration)
     let interruption = Interruption.started()

@@ -1,21 +1,21 @@
 import Platform
-public import Store
+import Store
 
 /// What must hold of every `SharedJournal`: one suite for each engine. It writes into the shared
 /// journal that it is given, which should be empty and thrown away afterwards.
-public struct SharedJournalConformance {
+struct SharedJournalConformance {
   /// The result of one check.
-  public struct Result: Sendable {
+  struct Result: Sendable {
     /// A sentence of what must hold.
-    public let name: String
+    let name: String
     /// What does not hold; nil if all of it does.
-    public let failure: String?
+    let failure: String?
   }
 
   /// - Parameters:
   ///   - open: makes one more value of the same shared journal. Called from several threads.
   ///   - openDuties: the same for its duties; nil leaves their checks out.
-  public init(
+  init(
     open: @escaping @Sendable () -> any SharedJournal,
     openDuties: (@Sendable () -> any DutyTable)? = nil
   ) {
@@ -34,7 +34,7 @@ public struct SharedJournalConformance {
   ///
   /// - Parameter observe: told of each result as soon as it is known.
   /// - Returns: whether everything holds.
-  public func run(_ observe: (Result) -> Void) -> Bool {
+  func run(_ observe: (Result) -> Void) -> Bool {
     let trial = JournalTrial(open: open)
     var holds = true
     for check in AppendChecks.all + HeadChecks.all + TailChecks.all + RefusalChecks.all {
