@@ -160,7 +160,7 @@ changed-fold: deps
 	test "$$(diff $(FOLD) $(CHANGED)/$(FOLD) | grep -c '^>')" = 3
 	SWIFT=$(SWIFT) $(CHANGED)/.ci/build --product subledger
 
-trial: build changed-fold ## Compares, applies and rolls back another fold for 20,000 customers
+trial: build changed-fold ## Compares and applies another fold for 20,000 customers, and goes back
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_COUNTS=fleet=$(CUSTOMERS) \
 	  SUBLEDGER_CHANGED_FOLD=$(CURDIR)/$(CHANGED)/.build/release/subledger \
 	  $(TEST) --filter '^EndToEndTests\.(ReleaseTests|AnnouncementTests)'

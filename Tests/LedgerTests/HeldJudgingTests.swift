@@ -267,7 +267,7 @@ import Testing
     try slowly(upgraded) { slow in
       let built = try #require(try Rebuild.build(folder) { _, _ in true })
       let answers = Answers()
-      slow.ledger.perform(.adopt(retaining: 1)) { answers.add("\($0)") }
+      slow.ledger.perform(.adoptCurrent) { answers.add("\($0)") }
       slow.ledger.submit(received) { answers.add($0.name) }
       slow.work()
       #expect(answers.all == ["notJudged", "accepted"])

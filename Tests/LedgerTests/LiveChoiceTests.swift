@@ -11,14 +11,19 @@ import Testing
 
 /// Which projection of a folder is live: the newest that the running program's own fold made.
 @Suite struct LiveChoiceTests {
-  /// A folder with three projections, and their names, the latest first.
+  /// A folder with two projections, and their names, the latest first. What was live before is
+  /// removed.
   private func projections(_ testLedger: TestLedger) throws -> [String] {
+    var names = try ProjectionList.read(testLedger.folder).names
+    let first = testLedger.folder.projection(named: try #require(names.first))
     for _ in 0..<2 {
+      #expect(FileManager.default.fileExists(atPath: first))
       #expect(try Rebuild.build(testLedger.folder) { _, _ in true } != nil)
-      #expect(try Rebuild.perform(.adopt(retaining: 2), testLedger.folder) == .done)
+      #expect(try Rebuild.perform(.adoptCurrent, testLedger.folder) == .done)
     }
-    let names = try ProjectionList.read(testLedger.folder).names
-    #expect(names.count == 3)
+    names = try ProjectionList.read(testLedger.folder).names
+    #expect(names.count == 2)
+    #expect(!FileManager.default.fileExists(atPath: first))
     return names
   }
 
@@ -56,45 +61,22 @@ import Testing
     // The start names it first, and builds nothing.
     let folder = testLedger.folder
     #expect(testLedger.ledger.liveProjection.state == .following)
-    #expect(try ProjectionList.read(folder).names == [names[1], names[0], names[2]])
+    #expect(try ProjectionList.read(folder).names == [names[1], names[0]])
     #expect(SymbolicLink.target(of: folder.liveProjection) == names[1])
     #expect(try testLedger.digest() == digest)
     try testLedger.whileStopped {
-      for name in names.dropFirst() { try makeOther(name, folder) }
+      try makeOther(names[1], folder)
       #expect(try find(folder) == .other(folder.projection(named: names[1])))
     }
     // Now this fold has none, and one is built.
     let list = try ProjectionList.read(folder).names
     #expect(testLedger.ledger.liveProjection.state == .following)
-    #expect(!names.contains(list[0]) && Array(list.dropFirst()) == [names[1], names[0]])
+    #expect(!names.contains(list[0]) && Array(list.dropFirst()) == [names[1]])
     #expect(try testLedger.digest() == digest)
     try testLedger.whileStopped {
       try FileManager.default.removeItem(atPath: folder.projectionList)
       #expect(try find(folder) == .none)
     }
     #expect(try testLedger.digest() == digest)
-  }
-
-  @Test func `a rollback returns to the own fold and names the program of another`() throws {
-    let testLedger = try ledger()
-    let folder = testLedger.folder
-    try testLedger.whileStopped {
-      #expect(try Rebuild.perform(.rollBack, folder) == .nothing)
-      let names = try projections(testLedger)
-      #expect(try Rebuild.perform(.rollBack, folder) == .done)
-      let list = [names[1], names[0], names[2]]
-      #expect(try ProjectionList.read(folder).names == list)
-      try makeOther(names[0], folder)
-      let found = try Rebuild.perform(.rollBack, folder)
-      #expect(
-        found
-          == .otherFold(name: names[0], version: 9, fingerprint: Fold.current.fingerprint))
-      #expect(try ProjectionList.read(folder).names == list)
-      // One that cannot be used is passed over.
-      try Data("nothing".utf8).write(to: URL(filePath: folder.projection(named: names[0])))
-      #expect(try Rebuild.perform(.rollBack, folder) == .done)
-      #expect(try ProjectionList.read(folder).live == names[2])
-    }
-    #expect(try testLedger.verify().findings.isEmpty)
   }
 }

@@ -41,16 +41,13 @@ import Testing
     let answers = Answers()
     ledger.ledger.dropQuarantined([7]) { answers.add("drop \($0 ?? -1)") }
     ledger.ledger.perform(.refold(only: "7000")) { answers.add("refold \($0)") }
-    ledger.ledger.perform(.prune(retaining: 1)) { answers.add("prune \($0)") }
-    ledger.ledger.perform(.adopt(retaining: 1)) { answers.add("live \($0)") }
-    ledger.ledger.perform(.rollBack) { answers.add("back \($0)") }
+    ledger.ledger.perform(.adoptCurrent) { answers.add("live \($0)") }
     #expect(answers.all.withLock { $0 }.isEmpty)
     ledger.work()
     #expect(accepted.load(ordering: .relaxed) == Ledger.queueLength)
     #expect(
       answers.all.withLock { $0 } == [
-        "drop 0", "refold refolded(streams: 1, changed: 0)", "prune done", "live nothing",
-        "back nothing",
+        "drop 0", "refold refolded(streams: 1, changed: 0)", "live nothing",
       ])
     ledger.stop()
   }

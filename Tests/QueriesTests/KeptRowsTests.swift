@@ -89,7 +89,7 @@ import Testing
     func rebuild() throws {
       _ = try Rebuild.build(testLedger.folder) { _, _ in true }
       let done = BoundedQueue<ProjectionOrder.Outcome>(capacity: 1)
-      testLedger.ledger.perform(.adopt(retaining: 1)) { _ = done.enqueue($0) }
+      testLedger.ledger.perform(.adoptCurrent) { _ = done.enqueue($0) }
       guard case .done = done.dequeue() else { throw LedgerError.sql("the rows were not adopted") }
     }
   }

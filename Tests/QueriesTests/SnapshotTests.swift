@@ -43,7 +43,7 @@ import Testing
     #expect(try Self.count(reader) == 1)
     _ = try Rebuild.build(testLedger.folder) { _, _ in true }
     let adopted = BoundedQueue<ProjectionOrder.Outcome>(capacity: 1)
-    testLedger.ledger.perform(.adopt(retaining: 1)) { _ = adopted.enqueue($0) }
+    testLedger.ledger.perform(.adoptCurrent) { _ = adopted.enqueue($0) }
     guard case .done = adopted.dequeue() else { throw LedgerError.sql("the rows were not adopted") }
     try Self.accept(20, testLedger)
     #expect(try Self.count(reader) == 2)

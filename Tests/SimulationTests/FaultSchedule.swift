@@ -53,7 +53,7 @@ struct FaultSchedule: Sendable {
     case setClock(Int64)
     /// A projection is built beside the live one; the writer may work meanwhile.
     case build(isFromScratch: Bool, isInterrupted: Bool, meanwhile: Bool)
-    case adopt, rollBack, prune
+    case adopt
     case refold(String)
     /// The projections are deleted while no ledger runs.
     case deleteProjection(listToo: Bool)
@@ -141,9 +141,7 @@ extension FaultSchedule {
       return .build(
         isFromScratch: chance.once(in: 2), isInterrupted: chance.once(in: 4),
         meanwhile: chance.once(in: 2))
-    case 90..<93: return .adopt
-    case 93..<95: return .rollBack
-    case 95..<96: return .prune
+    case 90..<96: return .adopt
     case 96..<98: return .refold(chance.pick(["1000", "1001", "1002", "1003", "none"]))
     default: return .deleteProjection(listToo: chance.once(in: 2))
     }

@@ -42,18 +42,6 @@ struct RegressionSchedule: Sendable, CustomStringConvertible {
             fault: FaultSchedule.Fault(kind: .crash, file: .projection, number: 5)),
         ])),
     RegressionSchedule(
-      name: "a projection restored by a rollback was not rebuilt after it was deleted",
-      schedule: FaultSchedule(
-        posts: [],
-        steps: [
-          FaultSchedule.Step(action: .prepareProjection(isInterrupted: false)),
-          FaultSchedule.Step(
-            action: .build(isFromScratch: true, isInterrupted: false, meanwhile: false)),
-          FaultSchedule.Step(action: .adopt), FaultSchedule.Step(action: .rollBack),
-          FaultSchedule.Step(action: .work),
-          FaultSchedule.Step(action: .deleteProjection(listToo: false)),
-        ])),
-    RegressionSchedule(
       name: "a projection damaged twice in a row was not built again before its pause",
       schedule: FaultSchedule(
         posts: [

@@ -105,9 +105,7 @@ final class SimulatedCluster {
     case .setClock(let change): clockError += change
     case .build(let isFromScratch, let isInterrupted, let meanwhile):
       try runWithFault(nil) { try self.build(isFromScratch, isInterrupted, meanwhile) }
-    case .adopt: ledger?.ledger.perform(.adopt(retaining: 2)) { _ in }
-    case .rollBack: ledger?.ledger.perform(.rollBack) { _ in }
-    case .prune: ledger?.ledger.perform(.prune(retaining: 1)) { _ in }
+    case .adopt: ledger?.ledger.perform(.adoptCurrent) { _ in }
     case .refold(let id): ledger?.ledger.perform(.refold(only: id)) { _ in }
     case .deleteProjection(let listToo):
       ledger = nil

@@ -23,23 +23,23 @@ import Testing
 
   private func hash(_ seq: Int64) -> [UInt8] { [UInt8](repeating: UInt8(seq), count: 32) }
 
-  private func release(_ folder: DataFolder, _ state: Int, keeping count: Int = 2) throws {
+  private func release(_ folder: DataFolder, _ state: Int) throws {
     let folder = DataFolder(path: folder.path, fold: Fold(version: 1))
     let building = folder.buildingProjection
     let built = try Projection.create(building, identity)
     try built.commit(rows: [row(1, state)], foldedThrough: 2, hash: hash(2))
     try built.close()
-    try ProjectionFile.goLive(building, in: folder, keeping: count)
+    try ProjectionFile.goLive(building, in: folder)
   }
 
-  /// Otherwise the live projection would also be a retained one, which pruning removes.
+  /// Otherwise the live projection would also be an older one, which a switch removes.
   @Test func `a repeated name in the list removes no file`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
     try release(scratch.folder, 1)
     let name = "entitlements-1.sqlite\n"
     try Data((name + name).utf8).write(to: URL(filePath: scratch.folder.projectionList))
-    #expect(try ProjectionFile.prune(scratch.folder, keeping: 0).isEmpty)
+    try ProjectionFile.makeLive("entitlements-1.sqlite", in: scratch.folder)
     #expect(try ProjectionReader.open(scratch.folder).count() == 1)
     _ = lock.path
   }
@@ -168,10 +168,10 @@ import Testing
   @Test func `reusing a name does not change the rows of open readers`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
-    try release(scratch.folder, 1, keeping: 0)
+    try release(scratch.folder, 1)
     let reader = try ProjectionReader.open(scratch.folder)
     for state in 2...5 {
-      try release(scratch.folder, state, keeping: 0)
+      try release(scratch.folder, state)
       let live = try ProjectionList.read(scratch.folder).live ?? ""
       let projection = try Projection.open(scratch.folder.projection(named: live))
       try projection.commit(rows: [row(2, state)], foldedThrough: 3, hash: hash(3))

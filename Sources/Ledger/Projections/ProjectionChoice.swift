@@ -38,7 +38,7 @@ public enum ProjectionChoice {
     if case .own(let path) = found,
       let name = list.names.first(where: { folder.projection(named: $0) == path })
     {
-      try? (try ProjectionList.read(folder)).with(live: name).write(folder)
+      try? ProjectionFile.makeLive(name, in: folder)
     }
     return found
   }

@@ -100,8 +100,7 @@ package final class ProjectionMaintenance {
       FreeMemory.release()
       guard isBuilt, ledger.judging.isComplete else { return 0 }
       let served = ledger.liveProjection.recordOrder
-      let adopt = ProjectionOrder.adopt(
-        fold: ledger.folder.fold.fingerprint, retaining: Rebuild.retainedByDefault)
+      let adopt = ProjectionOrder.adopt(fold: ledger.folder.fold.fingerprint)
       return order(.projection(adopt) { _ in served() })
     } catch {
       // Another process builds.

@@ -33,7 +33,7 @@ public enum ProjectionEvent: String, CaseIterable, Sendable {
   case otherFound
   case buildBegan
   case buildFailed
-  /// A built projection has every event and is live, or a retained one is again.
+  /// A built projection has every event and is live.
   case wentLive
   case caughtUp
   case damageFound

@@ -35,9 +35,6 @@ public enum Rebuild {
     }
   }
 
-  /// The number of projections that are retained beside the live one.
-  public static let retainedByDefault = 2
-
   /// Where a projection is built before it becomes the live one.
   public static func buildingPath(_ folder: DataFolder) -> String {
     folder.buildingProjection
@@ -104,7 +101,7 @@ public enum Rebuild {
   /// Removes the built projection that is not live, if there is one.
   ///
   /// - Throws: `LedgerError.locked` if another process builds, else what the file system reports.
-  public static func discard(_ folder: DataFolder) throws(LedgerError) {
+  static func discard(_ folder: DataFolder) throws(LedgerError) {
     let lock = try folder.lockRebuild()
     defer { withExtendedLifetime(lock) {} }
     try ProjectionFile.remove(buildingPath(folder))
@@ -117,74 +114,64 @@ extension Rebuild {
   /// Does what is ordered.
   ///
   /// - Throws: `LedgerError.locked` if a daemon holds the folder (ask the daemon instead) or, for
-  ///   `adopt`, another process builds; `LedgerError.corrupt` if the projection to fold into is
-  ///   damaged; else what the file system or SQLite reports.
+  ///   `adopt`, another process builds; else what the file system or SQLite reports.
   public static func perform(
     _ order: ProjectionOrder, _ folder: DataFolder
   ) throws(LedgerError) -> ProjectionOrder.Outcome {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
-    // Whatever is wrong with the journal: it may be the full disk that is to be freed.
-    if case .prune(let count) = order {
-      try ProjectionFile.prune(folder, keeping: count)
-      return .done
-    }
     let journal = try JournalReader.open(folder)
     switch order {
-    case .adopt(let fold, let count):
-      let building = try folder.lockRebuild()
-      defer { withExtendedLifetime(building) {} }
-      guard fold == folder.fold.fingerprint else { return .otherProgram }
-      guard try journal.isJudged() else { return .notJudged }
-      guard case .usable = try ProjectionChoice.condition(buildingPath(folder), journal) else {
-        return .nothing
-      }
-      try ProjectionFile.goLive(buildingPath(folder), in: folder, keeping: count)
-    case .rollBack:
-      switch try previous(folder, journal) {
-      case .own(let name): try ProjectionList.read(folder).with(live: name).write(folder)
-      case .none(let outcome): return outcome
-      }
-    case .prune: break
-    case .refold(let id):
-      let path: String
-      switch try ProjectionChoice.find(folder, journal) {
-      case .own(let found): path = found
-      case .other: return .notFollowing(.otherFold)
-      case .none: return .notFollowing(.absent)
-      }
+    case .adopt(let fold): return try adopt(fold, folder, journal)
+    case .refold(let id): return try refold(only: id, folder, journal)
+    }
+  }
+
+  private static func adopt(
+    _ fold: String, _ folder: DataFolder, _ journal: JournalReader
+  ) throws(LedgerError) -> ProjectionOrder.Outcome {
+    let lock = try folder.lockRebuild()
+    defer { withExtendedLifetime(lock) {} }
+    guard fold == folder.fold.fingerprint else { return .otherProgram }
+    guard try journal.isJudged() else { return .notJudged }
+    guard case .usable = try ProjectionChoice.condition(buildingPath(folder), journal) else {
+      return .nothing
+    }
+    try ProjectionFile.goLive(buildingPath(folder), in: folder)
+    return .done
+  }
+
+  private static func refold(
+    only id: String, _ folder: DataFolder, _ journal: JournalReader
+  ) throws(LedgerError) -> ProjectionOrder.Outcome {
+    guard case .own(let path) = try ProjectionChoice.find(folder, journal) else {
+      return .notFollowing(try unusable(folder, journal))
+    }
+    do throws(LedgerError) {
       let fold = ProjectionFolder(try Projection.open(path))
       try fold.catchUp(journal)
       let counts = try fold.refold(only: id, journal)
       try fold.projection.close()
       return .refolded(streams: counts.streams, changed: counts.changed)
-    }
-    return .done
-  }
-
-  /// The projection that was live before the present one.
-  enum Previous {
-    case own(name: String)
-    /// None of this fold is; the outcome of an order to return to it.
-    case none(ProjectionOrder.Outcome)
-  }
-
-  /// Finds the newest retained projection that can be used.
-  static func previous(
-    _ folder: DataFolder, _ journal: JournalReader
-  ) throws(LedgerError) -> Previous {
-    for name in try ProjectionList.read(folder).retained {
-      let path = folder.projection(named: name)
-      switch try ProjectionChoice.condition(path, journal) {
-      case .usable: return .own(name: name)
-      case .otherFold:
-        let identity = try ProjectionReader.open(folder, path: path).identity()
-        return .none(
-          .otherFold(
-            name: name, version: identity.foldVersion, fingerprint: identity.fingerprint))
-      default: continue
+    } catch {
+      guard error.isDamage else { throw error }
+      // Where it is the journal that cannot be read, this throws what is wrong with it.
+      for key in try journal.streams(withOriginalTransactionId: id) {
+        _ = try ProjectionFolder.refolded(key, through: .max, journal)
       }
+      return .notFollowing(.damaged)
     }
-    return .none(.nothing)
+  }
+
+  /// The state in which a daemon of this fold would find a folder without a usable projection.
+  private static func unusable(
+    _ folder: DataFolder, _ journal: JournalReader
+  ) throws(LedgerError) -> ProjectionState {
+    guard let name = try ProjectionList.read(folder).live else { return .absent }
+    switch try ProjectionChoice.condition(folder.projection(named: name), journal) {
+    case .absent: return .absent
+    case .otherFold, .otherLayout: return .otherFold
+    default: return .damaged
+    }
   }
 }

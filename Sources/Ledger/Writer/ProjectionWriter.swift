@@ -242,11 +242,7 @@ final class ProjectionWriter {
     defer { if folder == nil, live.state == .following { live.apply(.writeFailed) } }
     do throws(LedgerError) {
       switch order {
-      case .adopt(let fold, let count): return try makeLive(fold, retaining: count)
-      case .rollBack: return try rollBack()
-      case .prune(let count):
-        try ProjectionFile.prune(ledger.folder, keeping: count)
-        return .done
+      case .adopt(let fold): return try makeLive(fold)
       case .refold(let id): return refold(only: id)
       }
     } catch {
@@ -255,9 +251,7 @@ final class ProjectionWriter {
     }
   }
 
-  private func makeLive(
-    _ fold: String, retaining count: Int
-  ) throws(LedgerError) -> ProjectionOrder.Outcome {
+  private func makeLive(_ fold: String) throws(LedgerError) -> ProjectionOrder.Outcome {
     guard fold == ledger.folder.fold.fingerprint else { return .otherProgram }
     guard journal.isJudged else { return .notJudged }
     let lock = try ledger.folder.lockRebuild()
@@ -269,32 +263,13 @@ final class ProjectionWriter {
     else { return .nothing }
     try built.projection.close()
     try closeForSwitch()
-    let path = try ProjectionFile.goLive(building, in: ledger.folder, keeping: count)
-    return try goLive(path, "rows_live")
-  }
-
-  private func rollBack() throws(LedgerError) -> ProjectionOrder.Outcome {
-    guard journal.isJudged else { return .notJudged }
-    switch try Rebuild.previous(ledger.folder, reader) {
-    case .none(let outcome): return outcome
-    case .own(let name):
-      let path = ledger.folder.projection(named: name)
-      try ProjectionFile.copyWAL(path)
-      guard let previous = try open(path) else { return .failed }
-      try previous.projection.close()
-      try closeForSwitch()
-      try ProjectionList.read(ledger.folder).with(live: name).write(ledger.folder)
-      return try goLive(path, "rows_rolled_back")
-    }
-  }
-
-  private func goLive(
-    _ path: String, _ event: String
-  ) throws(LedgerError) -> ProjectionOrder.Outcome {
+    let path = try ProjectionFile.goLive(building, in: ledger.folder)
     guard let opened = try open(path) else { return .failed }
     folder = opened
     live.apply(.wentLive, .init(path: path, isOwn: true))
-    if journal.head.seq > 0 { Log.write(.info, event, [("seq", .integer(journal.head.seq))]) }
+    if journal.head.seq > 0 {
+      Log.write(.info, "rows_live", [("seq", .integer(journal.head.seq))])
+    }
     return .done
   }
 
@@ -310,10 +285,7 @@ final class ProjectionWriter {
   }
 
   private func refold(only originalTransactionId: String) -> ProjectionOrder.Outcome {
-    guard let folder = following else {
-      return live.state == .damaged || live.state == .unwritable
-        ? .failed : .notFollowing(live.state)
-    }
+    guard let folder = following else { return .notFollowing(live.state) }
     do throws(LedgerError) {
       let counts = try folder.refold(only: originalTransactionId, reader)
       live.recordCommit(of: folder.projection.takeWrittenIds())

@@ -60,8 +60,8 @@ public enum ProjectionDiff {
     return summary
   }
 
-  /// Compares the answers for one time of the newest retained projection of another fold with those
-  /// of the live one, which is of this fold, as of the last event that is in both.
+  /// Compares the answers for one time of the retained projection of another fold with those of the
+  /// live one, which is of this fold, as of the last event that is in both.
   ///
   /// - Parameters:
   ///   - time: the time at which answers are compared, milliseconds since 1970.

@@ -166,13 +166,12 @@ public enum ProjectionFile {
   /// and its readers continue to read it until they open the live one. The writers of both must
   /// have closed them.
   ///
-  /// - Parameter count: the number of previous live projections to retain.
   /// - Returns: the path of the live projection.
   /// - Throws: `LedgerError.system` when the built projection is not closed, otherwise what the
   ///   file system reports.
   @discardableResult
   public static func goLive(
-    _ building: String, in folder: DataFolder, keeping count: Int
+    _ building: String, in folder: DataFolder
   ) throws(LedgerError) -> String {
     let list = try ProjectionList.read(folder)
     let name = try list.freshName(foldVersion: Int(folder.fold.version)) {
@@ -191,25 +190,21 @@ public enum ProjectionFile {
       try DurableFile.remove(path + suffix)
     }
     try DurableFile.rename(building, to: path)
-    try list.with(live: name).write(folder)
-    try prune(folder, keeping: count)
+    try makeLive(name, in: folder)
     return path
   }
 
-  /// Removes the oldest retained projections beyond the first `count`.
+  /// Names the live projection in the list. The one that was live before stays, for the program of
+  /// its fold; those before that one are removed.
   ///
-  /// - Returns: the names of the removed projections.
   /// - Throws: what the file system reports.
-  @discardableResult
-  public static func prune(
-    _ folder: DataFolder, keeping count: Int
-  ) throws(LedgerError) -> [String] {
-    let list = try ProjectionList.read(folder)
-    let removed = Array(list.retained.dropFirst(count))
-    guard !removed.isEmpty else { return [] }
-    // The list is written first, so that every name in it is an existing file.
-    try list.retaining(count).write(folder)
-    for name in removed { try remove(folder.projection(named: name)) }
-    return removed
+  public static func makeLive(_ name: String, in folder: DataFolder) throws(LedgerError) {
+    let before = try ProjectionList.read(folder)
+    let list = before.with(live: name)
+    // First, so that every name in the list is an existing file.
+    try list.write(folder)
+    for name in before.names where !list.names.contains(name) {
+      try remove(folder.projection(named: name))
+    }
   }
 }

@@ -1,10 +1,10 @@
 public import Platform
 
-/// The projections of a folder, in the order in which they were live, the latest first.
+/// The projections of a folder: the one that was made live last, and the one before it.
 ///
 /// The list is one small file that is replaced by an atomic rename. The live projection of a
-/// program is the first one in it that its own fold made; those of other folds are retained for the
-/// programs that made them. Without the file one is built from the journal (promise 7). Written
+/// program is the first one in it that its own fold made; one of another fold is retained for the
+/// program that made it. Without the file one is built from the journal (promise 7). Written
 /// only under the folder's lock. The link `entitlements.sqlite` leads to the first one.
 public struct ProjectionList: Sendable, Equatable {
   /// File names in the folder.
@@ -51,22 +51,14 @@ public struct ProjectionList: Sendable, Equatable {
   /// The name of the projection that was made live last.
   public var live: String? { names.first }
 
-  /// The names of the others.
-  public var retained: ArraySlice<String> { names.dropFirst() }
-
-  /// A list in which `name` is live and the current live projection is retained.
-  public func with(live name: String) -> ProjectionList {
-    ProjectionList(names: [name] + names.filter { $0 != name })
+  /// A list of `name`, which is live, and the one that was live before.
+  func with(live name: String) -> ProjectionList {
+    ProjectionList(names: [name] + names.filter { $0 != name }.prefix(1))
   }
 
   /// A list without `name`.
   func without(_ name: String) -> ProjectionList {
     ProjectionList(names: names.filter { $0 != name })
-  }
-
-  /// A list with at most `count` retained projections.
-  func retaining(_ count: Int) -> ProjectionList {
-    ProjectionList(names: Array(names.prefix(1 + count)))
   }
 
   /// A name that is not in the list: `entitlements-<fold version>.sqlite`, or

@@ -125,13 +125,6 @@ public final class ProjectionReader {
     SetDigest(try Meta(connection: connection).bytes(.digest) ?? [])
   }
 
-  /// Whether the projection is completely built.
-  ///
-  /// - Throws: what SQLite reports.
-  public func isWhole() throws(LedgerError) -> Bool {
-    try Projection.Build(Meta(connection: connection)) == nil
-  }
-
   /// The number of rows.
   ///
   /// - Throws: what SQLite reports.

@@ -164,11 +164,10 @@ enum CommandTable {
     Command(
       name: "rebuild", summary: "Folds the journal into a new projection beside the live one.",
       details: "--diff prints which customers the new projection changes, --apply makes it live, "
-        + "--rollback makes the previous one of the same fold live again; to return to another "
-        + "fold, start the program that has it. Readers never wait. An interrupted rebuild "
-        + "continues where it stopped. --announce sends one message to sinks for each customer "
-        + "whose answer the switch changed.",
-      usage: "[--diff | --apply | --announce | --rollback | --list | --prune | --only OTID]",
+        + "and what it replaced stays beside it. To return, start the program that made that. "
+        + "Readers never wait. An interrupted rebuild continues where it stopped. --announce "
+        + "sends one message to sinks for each customer whose answer the switch changed.",
+      usage: "[--diff | --apply | --announce | --only OTID]",
       flags: RebuildCommand.flags,
       example: "subledger rebuild --diff --output changes.csv --fail-on lost-access",
       action: RebuildCommand.run),

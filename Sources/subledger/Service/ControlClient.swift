@@ -53,12 +53,14 @@ final class ControlClient {
       "POST \(path) HTTP/1.1\r\nHost: control\r\nContent-Length: \(body.count)\r\n\r\n"
     let answer = try exchange(Array(head.utf8) + body)
     if answer.status == 404, answer.body["code"]?.string == "no_such_route" {
-      throw .unavailable(
-        "the daemon on this folder is of another version than this program, \(Subledger.version); "
-          + "restart it with this one, or use the program that it was started with")
+      throw Self.otherVersion
     }
     return answer
   }
+
+  static let otherVersion = LedgerError.unavailable(
+    "the daemon on this folder is of another version than this program, \(Subledger.version); "
+      + "restart it with this one, or use the program that it was started with")
 
   /// GETs one of the routes that need no token.
   ///

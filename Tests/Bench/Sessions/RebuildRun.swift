@@ -13,6 +13,19 @@ struct RebuildRun {
   /// The peak of the resident bytes.
   let peakBytes: Int64
 
+  /// Removes what is not live: it must not count among the bytes that an event needs.
+  static func removeOthers(in run: RunFolder) throws(BenchError) {
+    let folder = DataFolder(path: run.data)
+    do throws(LedgerError) {
+      for name in try ProjectionList.read(folder).names.dropFirst() {
+        try ProjectionFile.remove(folder.projection(named: name))
+      }
+      try ProjectionFile.remove(folder.buildingProjection)
+    } catch {
+      throw .unmeasurable(error.detail)
+    }
+  }
+
   /// - Throws: `BenchError.unmeasurable` if the command fails.
   static func measure(in run: RunFolder) throws(BenchError) -> RebuildRun {
     let start = Clock.monotonicNanoseconds()

@@ -72,8 +72,7 @@ extension Session {
     add(beside, quiet: quiet)
     report.conditions.add(
       "rebuilds beside the load", "\(rebuilds), in \(Self.turns / 2) of \(Self.turns) turns")
-    // Their files must not count among the bytes that an event needs.
-    _ = try folder.subledger(["rebuild", "--prune"])
+    try RebuildRun.removeOthers(in: folder)
   }
 
   private static let turns = 8

@@ -50,7 +50,7 @@ struct SinkSession {
 
   private mutating func measureBacklog() throws(BenchError) {
     Bench.log("rebuild of \(options.events)")
-    _ = try backlog.folder.subledger(["rebuild", "--apply", "--keep", "0"])
+    _ = try backlog.folder.subledger(["rebuild", "--apply"])
     let silent = try SinkReceiver()
     let port = silent.port
     silent.stop()

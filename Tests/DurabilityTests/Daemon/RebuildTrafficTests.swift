@@ -3,9 +3,8 @@ import StrictJSON
 import Support
 import Testing
 
-/// Projections are built, switched, rolled back and pruned while clients read and post. No row is
-/// missing, incomplete or older than before, and nothing that was answered is lost (promises 1, 4,
-/// 7).
+/// Projections are built, switched and removed while clients read and post. No row is missing,
+/// incomplete or older than before, and nothing that was answered is lost (promises 1, 4, 7).
 @Suite(.serialized) struct RebuildTrafficTests {
   private static let rebuilds = TestCount.rebuilds.number
   private static let kills = TestCount.rebuildKills.number
@@ -79,15 +78,11 @@ import Testing
       beside.wait()
       traffic.end()
     }
-    let commands = [
-      ["--diff"], ["--only", "610"], ["--rollback"], ["--prune", "--keep", "1"], ["--rollback"], [],
-      ["--prune"], ["--list"],
-    ]
+    let commands = [["--diff"], ["--only", "610"], []]
     let began = Date()
     for round in 0..<Self.rebuilds {
       try rebuild(installation, ["--apply", "--threads", "\(1 + round % 3)"])
       try rebuild(installation, commands[round % commands.count])
-      if round % 8 == 4 { try rebuild(installation, ["--rollback"]) }
       guard traffic.violations.isEmpty else { break }
     }
     let spent = Date().timeIntervalSince(began)
@@ -118,11 +113,10 @@ import Testing
       try daemon.command.wait(60, "customers") { traffic.customers.count > 100 }
       try killRebuild(installation, after: .random(in: 20_000...300_000))
       try rebuild(installation, ["--apply"])
-      try rebuild(installation, ["--rollback"])
       try killRebuild(installation, after: .random(in: 20_000...300_000))
       #expect(traffic.violations == [])
       let apply = try installation.launch([
-        "rebuild", round % 2 == 0 ? "--rollback" : "--apply", "--config", installation.config.path,
+        "rebuild", "--apply", "--config", installation.config.path,
       ])
       usleep(.random(in: 20_000...400_000))
       try daemon.crash()

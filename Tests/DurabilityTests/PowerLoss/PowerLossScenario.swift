@@ -133,9 +133,8 @@ struct PowerLossScenario: Sendable, CustomTestStringConvertible {
     try disk.post(bodies, to: daemon)
     try daemon.stop()
     let mark = disk.mark
-    for arguments in [["--apply"], ["--rollback"], ["--apply", "--keep", "1"]] {
-      try disk.expect(["rebuild"] + arguments)
-    }
+    // The second one removes what was live first.
+    for _ in 0..<2 { try disk.expect(["rebuild", "--apply"]) }
     return mark
   }
 

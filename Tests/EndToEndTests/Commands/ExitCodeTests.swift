@@ -8,11 +8,11 @@ import Testing
   /// `serve`, `ingest` and `anchor --public-key` make one.
   private static let readers = [
     ["entitlement", "1"], ["history", "1"], ["explain", "1"], ["events"], ["query", "SELECT 1"],
-    ["rebuild"], ["rebuild", "--diff"], ["rebuild", "--apply"], ["rebuild", "--rollback"],
-    ["rebuild", "--list"], ["rebuild", "--prune"], ["rebuild", "--only", "1"], ["verify"],
-    ["verify", "--chain"], ["verify", "--only", "1"], ["export"], ["export", "--only", "1"],
-    ["export", "--only", "1", "--bundle", "new-bundle"], ["anchor"], ["quarantine", "list"],
-    ["quarantine", "admit", "1"], ["quarantine", "drop", "1"], ["backup", "new-backup"],
+    ["rebuild"], ["rebuild", "--diff"], ["rebuild", "--apply"], ["rebuild", "--only", "1"],
+    ["verify"], ["verify", "--chain"], ["verify", "--only", "1"], ["export"],
+    ["export", "--only", "1"], ["export", "--only", "1", "--bundle", "new-bundle"], ["anchor"],
+    ["quarantine", "list"], ["quarantine", "admit", "1"], ["quarantine", "drop", "1"],
+    ["backup", "new-backup"],
   ]
 
   /// Every command with the arguments it takes.

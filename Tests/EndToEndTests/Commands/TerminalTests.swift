@@ -12,7 +12,6 @@ import Testing
   private static let commands = [
     ["entitlement", "7000"], ["history", "7000"], ["history", "7000", "--raw"],
     ["explain", "7000"], ["events"], ["quarantine", "list"], ["verify"], ["doctor"],
-    ["rebuild", "--list"],
     ["query", "SELECT product_id, '\(hostile)' FROM entitlement_v1"],
     ["query", "SELECT notification_type, subtype FROM journal_v1"],
   ]

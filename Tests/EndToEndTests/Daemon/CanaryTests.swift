@@ -143,7 +143,7 @@ import Testing
     for arguments in [
       ["ingest", lines, "--skip-bad", "--json"], ["ingest", lines], ["events", "--json"],
       ["events"], ["quarantine", "list", "--json"], ["quarantine", "list"], ["verify", "--json"],
-      ["verify"], ["backup", folder + "/backup"], ["anchor"], ["rebuild"], ["rebuild", "--list"],
+      ["verify"], ["backup", folder + "/backup"], ["anchor"], ["rebuild"],
       ["version"], ["entitlement", Self.secret], ["history", Self.token], ["serve", Self.token],
       ["explain", Self.account], ["quarantine", "admit", "1"], ["quarantine", "admit", Self.token],
       ["export", "--only", "7300", "--bundle", folder + "/evidence"],

@@ -104,11 +104,6 @@ struct ReleaseFleet {
     return try installation.start()
   }
 
-  /// The projections, the live one first.
-  func projections() throws -> [JSONElement] {
-    try run("rebuild", "--list", "--json", isChanged: false).lines()
-  }
-
   /// A customer's row now, without `as_of`.
   func row(_ id: String, isChanged: Bool = true) throws -> JSONValue? {
     try run("entitlement", id, "--json", isChanged: isChanged).lines().first?.value

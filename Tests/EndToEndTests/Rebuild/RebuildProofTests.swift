@@ -1,4 +1,5 @@
 import Foundation
+import Ledger
 import Store
 import StrictJSON
 import Support
@@ -43,9 +44,8 @@ import Testing
         let built = try one.run("rebuild", "--threads", threads, "--json")
         #expect(built.code == 0, "\(built)")
         #expect(try built.lines().last?["digest"]?.string == digest, "\(environment) \(threads)")
-        let listed = try one.projections()
-        #expect(listed.map { $0["role"]?.string } == ["live", "built"])
-        #expect(listed.last?["digest"]?.string == digest)
+        #expect(try one.roles() == ["live", "built"])
+        #expect(try one.digest(of: Rebuild.buildingPath(one.dataFolder)) == digest)
       }
       #expect(try one.verify().report["digest"]?.string == digest)
       #expect(try one.run("rebuild", "--diff").code == 0)

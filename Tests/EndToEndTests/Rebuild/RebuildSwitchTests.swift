@@ -4,14 +4,13 @@ import StrictJSON
 import Support
 import Testing
 
-/// `rebuild --apply`, `--rollback`, `--list`, `--prune`, `--keep` and `--only`, with and without a
-/// running daemon.
+/// `rebuild --apply` and `--only`, with and without a running daemon.
 @Suite struct RebuildSwitchTests {
   private func stop(_ daemon: RunningDaemon?) throws {
     if let daemon { #expect(try daemon.stop().code == 0) }
   }
 
-  @Test(arguments: [false, true]) func `earlier projections are retained up to the given number`(
+  @Test(arguments: [false, true]) func `what was live before is kept, and older ones are removed`(
     besideADaemon: Bool
   ) throws {
     let installation = try Installation.renewing(3)
@@ -23,82 +22,52 @@ import Testing
     #expect(try built.lines().last?["rows"]?.integer == 3)
     #expect(try built.lines().last?["events"]?.integer == 6)
     #expect(try installation.roles() == ["live", "built"])
-    for count in 1...3 {
+    for _ in 1...3 {
+      let before = try #require(try ProjectionList.read(installation.dataFolder).live)
       let applied = try installation.run("rebuild", "--apply")
       #expect(applied.code == 0, "\(applied)")
-      #expect(applied.output.contains("what it replaced is retained: subledger rebuild --list"))
-      let expected = ["live"] + Array(repeating: "kept", count: min(count, 2))
-      #expect(try installation.roles() == expected)
+      #expect(applied.output.contains("what it replaced is kept for the program that made it"))
+      #expect(try installation.roles() == ["live", "kept"])
+      #expect(try ProjectionList.read(installation.dataFolder).names.last == before)
+      #expect(try installation.digest() == digest)
     }
-    let all = try installation.projections()
-    #expect(all.allSatisfy { $0["digest"]?.string == digest && $0["rows"]?.integer == 3 })
-    #expect(Set(all.compactMap { $0["name"]?.string }).count == 3)
-    let text = try installation.run("rebuild", "--list").output
-    #expect(text.contains("live") && text.contains(digest.prefix(12)))
-
-    #expect(try installation.run("rebuild", "--apply", "--keep", "1").code == 0)
-    #expect(try installation.roles() == ["live", "kept"])
-    #expect(try installation.run("rebuild").code == 0)
-    let pruned = try installation.run("rebuild", "--prune", "--keep", "1", "--json")
-    #expect(try pruned.lines().compactMap { $0["role"]?.string } == ["live", "kept"])
-    #expect(try installation.run("rebuild", "--prune").code == 0)
-    #expect(try installation.roles() == ["live"])
     try stop(daemon)
     let files = try installation.files().keys.filter {
       $0.hasPrefix("entitlements-") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm")
     }
-    #expect(files.count == 1, "\(files)")
+    #expect(files.count == 2, "\(files)")
     #expect(try installation.verify().code == 0)
   }
 
-  @Test(arguments: [false, true]) func `a rollback returns to the projection that was live before`(
-    besideADaemon: Bool
-  ) throws {
-    let installation = try Installation.renewing(4)
-    // A rollback returns to what was live, even if that was wrong.
-    try installation.swapRow(of: "70001", for: "70000")
-    let daemon = besideADaemon ? try installation.start() : nil
-    let wrong = try #require(try installation.digest())
-    let none = try installation.run("rebuild", "--rollback")
-    #expect(none.code == 1, "\(none)")
-    #expect(none.errors.contains("no projection is retained to return to"))
-    #expect(try installation.digest() == wrong)
-    #expect(try installation.run("rebuild", "--apply").code == 0)
-    let right = try #require(try installation.digest())
-    #expect(right != wrong)
-    for digest in [wrong, right, wrong] {
-      let back = try installation.run("rebuild", "--rollback", "--json")
-      #expect(back.code == 0, "\(back)")
-      #expect(try back.lines().first?["digest"]?.string == digest)
-      if let daemon {
-        let version = daemon.client().get("/version")?.json
-        #expect(version?["digest"]?.string == digest)
-      }
-      #expect(try installation.verify().report["digest"]?.string == digest)
-      #expect(try installation.run("verify").code == (digest == right ? 0 : 1))
+  /// What hinders folding one customer again, as its error says.
+  @Test func `--only names what hinders it`() throws {
+    let installation = try Installation.renewing(1)
+    let folder = installation.dataFolder
+    let live = folder.projection(named: try #require(try ProjectionList.read(folder).live))
+    func expect(_ text: String, _ code: Int32 = 1, _ location: SourceLocation = #_sourceLocation)
+      throws
+    {
+      let refused = try installation.run("rebuild", "--only", "70000")
+      #expect(refused.code == code, "\(refused)", sourceLocation: location)
+      #expect(refused.errors.contains(text), "\(refused)", sourceLocation: location)
     }
-    try stop(daemon)
-    #expect(try installation.digest() == wrong)
-    // A daemon that starts does not undo a rollback.
-    let again = try installation.start()
-    #expect(
-      again.client().get("/version")?.json?["digest"]?.string == wrong)
-    #expect(try again.stop().code == 0)
-  }
-
-  @Test func `a rollback skips a damaged or missing projection`() throws {
-    let installation = try Installation.renewing(2)
-    for _ in 0..<2 { #expect(try installation.run("rebuild", "--apply").code == 0) }
-    let retained = try installation.projections().dropFirst().compactMap { $0["name"]?.string }
-    #expect(retained.count == 2)
-    try Data("no projection".utf8).write(to: installation.data.appending(path: retained[0]))
-    let back = try installation.run("rebuild", "--rollback", "--json")
-    #expect(back.code == 0, "\(back)")
-    #expect(try back.lines().first?["name"]?.string == retained[1])
-    #expect(try installation.run("rebuild", "--prune").code == 0)
-    let none = try installation.run("rebuild", "--rollback")
-    #expect(none.code == 1, "\(none)")
-    #expect(try installation.verify().code == 0)
+    try installation.executeInProjection("UPDATE entitlement SET checksum = checksum + 1")
+    try expect("the live projection is damaged")
+    try installation.executeInProjection("PRAGMA user_version = 99")
+    try expect("the live rows are of another version")
+    try Data("nothing".utf8).write(to: URL(filePath: live))
+    try expect("the live projection is damaged")
+    try FileManager.default.removeItem(atPath: live)
+    try expect("no rows are live")
+    #expect(try installation.run("rebuild", "--apply").code == 0)
+    #expect(try installation.run("rebuild", "--only", "70000").code == 0)
+    // The journal is named as damaged, or as newer, and not the rows.
+    let journal = try SQLiteConnection.open(folder.journal, .write)
+    try journal.execute("PRAGMA user_version = 999")
+    journal.close()
+    try expect("newer", 4)
+    try Data("nothing".utf8).write(to: installation.journal)
+    try expect("restore a backup")
   }
 
   @Test(arguments: [false, true]) func `--only folds the rows of one customer again`(

@@ -19,7 +19,7 @@ struct ReleaseTests {
   typealias Forecast = ChangedFold.Forecast
 
   /// The comparison names exactly the customers of the forecast; once applied, exactly these rows
-  /// change; once the old rows are live again, every row is as before.
+  /// change; once the former program ran again, every row is as before.
   @Test func `the comparison names exactly the customers that the rule changes`() throws {
     let fleet = try ReleaseFleet(ChangedProgram.customers)
     let forecast = try ChangedFold.forecast(fleet.folder, at: fleet.end)
@@ -31,9 +31,8 @@ struct ReleaseTests {
     #expect(forecast.gained.values.contains { $0.reason == "revoked → revoked" })
     let before = try ChangedProgram.rows(fleet.folder, at: fleet.end)
     #expect(before.count == forecast.rows)
-    let projections = try fleet.projections()
-    #expect(projections.count == 1)
-    let digest = try #require(projections.first?["digest"]?.string)
+    #expect(try ProjectionList.read(fleet.folder).names.count == 1)
+    let digest = try #require(try fleet.installation.digest())
     let states = try states(fleet.folder)
 
     let named = try compare(fleet, forecast, before)
@@ -52,30 +51,28 @@ struct ReleaseTests {
     #expect(try equal.lines().last?["equal"]?.integer == Int64(forecast.rows))
   }
 
-  /// Which rows are live follows from the program: `--rollback` returns to rows of its own fold,
-  /// and for those of another fold it names the program to start.
+  /// Going back is starting the former program: its rows are live again. So it is with the new one.
   private func returnToOld(
     _ fleet: ReleaseFleet, _ before: [String: JSONValue], _ states: [String: [UInt8]],
     _ digest: String
   ) throws {
-    let applied = try fleet.projections().map { $0["name"]?.string }
-    let refused = try fleet.run("rebuild", "--rollback")
-    #expect(refused.code == 1 && refused.output.isEmpty, "\(refused)")
-    #expect(refused.errors.contains("start the program that has this fold"), "\(refused)")
-    #expect(try fleet.projections().map { $0["name"]?.string } == applied)
-    // The old program's own rows are retained, and its command makes them live.
-    let back = try fleet.run("rebuild", "--rollback", isChanged: false)
-    #expect(back.code == 0, "\(back)")
+    let applied = try ProjectionList.read(fleet.folder).names
+    #expect(applied.count == 2)
+    try start(fleet, isChanged: false, digest)
     try expectRows(fleet, before, states, digest)
-    // The new program's command returns to the new rows in the same way.
-    #expect(try fleet.run("rebuild", "--rollback").code == 0)
-    #expect(try fleet.projections().first?["digest"]?.string != digest)
-    // The old program makes its rows live by itself when it starts.
-    let daemon = try fleet.start(isChanged: false)
+    #expect(try ProjectionList.read(fleet.folder).names == applied.reversed())
+    let new = try fleet.installation.digest(of: fleet.folder.projection(named: applied[0]))
+    try start(fleet, isChanged: true, try #require(new))
+    #expect(try ProjectionList.read(fleet.folder).names == applied)
+    try start(fleet, isChanged: false, digest)
+    try expectRows(fleet, before, states, digest)
+  }
+
+  /// Starts and stops one of the two programs, whose rows are live at once.
+  private func start(_ fleet: ReleaseFleet, isChanged: Bool, _ digest: String) throws {
+    let daemon = try fleet.start(isChanged: isChanged)
     #expect(daemon.client().get("/version")?.json?["digest"]?.string == digest)
     #expect(try daemon.stop().code == 0)
-    try expectRows(fleet, before, states, digest)
-    #expect(try Set(fleet.projections().map { $0["name"]?.string }) == Set(applied))
   }
 
   // MARK: Before it is applied
@@ -246,7 +243,7 @@ struct ReleaseTests {
     #expect(
       try ChangedProgram.rows(fleet.folder, at: fleet.end).mapValues(\.text)
         == before.mapValues(\.text))
-    #expect(try fleet.projections().first?["digest"]?.string == digest)
+    #expect(try fleet.installation.digest() == digest)
     let verified = try fleet.run("verify", "--json", isChanged: false)
     #expect(verified.code == 0, "\(verified)")
     let report = try #require(try verified.lines().last)

@@ -2,7 +2,7 @@ import Foundation
 import Ledger
 import Platform
 package import Store
-package import StrictJSON
+import StrictJSON
 import Testing
 
 /// What tests of projections and rebuilds share.
@@ -25,17 +25,24 @@ extension Installation {
     return installation
   }
 
-  /// The projections that `rebuild --list --json` shows, the live one first.
-  package func projections() throws -> [JSONElement] {
-    let listed = try run("rebuild", "--list", "--json")
-    guard listed.code == 0 else { throw TestFailure("list: \(listed)") }
-    return try listed.lines()
+  /// What a projection of the folder is for: those of the list, then one that is built.
+  package func roles() throws -> [String] {
+    let named = try ProjectionList.read(dataFolder).names.indices.map { $0 == 0 ? "live" : "kept" }
+    let path = Rebuild.buildingPath(dataFolder)
+    return switch try ProjectionChoice.condition(path, try JournalReader.open(dataFolder)) {
+    case .usable: named + ["built"]
+    case .unfinished: named + ["building"]
+    default: named
+    }
   }
 
-  package func roles() throws -> [String] { try projections().compactMap { $0["role"]?.string } }
-
-  /// The digest of the live projection, as `rebuild --list` shows it.
-  package func digest() throws -> String? { try projections().first?["digest"]?.string }
+  /// The digest of the live projection, or of another one; nil if there is none.
+  package func digest(of path: String? = nil) throws -> String? {
+    let live = try ProjectionList.read(dataFolder).live.map(dataFolder.projection(named:))
+    guard let path = path ?? live else { return nil }
+    let reader = try ProjectionReader.open(dataFolder, path: path)
+    return Hexadecimal.encode(try reader.digest()?.bytes ?? [])
+  }
 
   /// Changes the live projection while no daemon runs.
   package func tamper(_ change: (Projection) throws -> Void) throws {

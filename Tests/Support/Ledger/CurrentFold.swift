@@ -35,7 +35,5 @@ extension EvidenceJudge {
 
 extension ProjectionOrder {
   /// Makes what the current fold built live.
-  public static func adopt(retaining count: Int) -> Self {
-    .adopt(fold: Fold.current.fingerprint, retaining: count)
-  }
+  public static let adoptCurrent = Self.adopt(fold: Fold.current.fingerprint)
 }

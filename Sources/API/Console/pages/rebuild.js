@@ -53,10 +53,7 @@ function comparison(found, isApplied) {
       groups(isApplied ? "Gained access" : "Gaining access", found.gained, "green")),
     found.samples.length ? samples(found.samples) : null,
     differing && !isApplied ? card("Next step", null, h("p", { class: "soft small" },
-      "To make the new projection live:"), command("subledger rebuild --apply"),
-    // Rows of another fold are another program's: only that one goes back to them.
-    otherFold(found) ? null : [h("p", { class: "soft small" }, "To go back:"),
-      command("subledger rebuild --rollback")]) : null,
+      "To make the new projection live:"), command("subledger rebuild --apply")) : null,
     h("p", { class: "soft small" }, "The live projection was made by fold ", fold(found.live_fold),
       ", the new one by fold ", fold(found.built_fold), "."), raw(found)];
 }

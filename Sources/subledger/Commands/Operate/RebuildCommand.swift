@@ -12,20 +12,16 @@ enum RebuildCommand {
     .init("--fail-on", "WHAT", "with --diff: exit 1 only for lost-access or gained-access"),
     .init("--apply", "make the new projection live; builds it first if needed"),
     .init("--announce", "tell sinks whose answers the switch to this fold changed"),
-    .init("--rollback", "make the previous projection of this fold live again"),
-    .init("--keep", "N", "retain N projections beside the live one (2)"),
-    .init("--list", "show the projections of the folder"),
-    .init("--prune", "remove retained projections, all or past the first --keep N"),
     .init("--only", "OTID", "fold one customer again, into the live projection"),
     .init("--threads", "N", "fold on N threads (one per processor)"), .json,
   ]
 
-  private static let modes = ["--diff", "--apply", "--rollback", "--list", "--prune"]
+  private static let modes = ["--diff", "--apply"]
 
   /// The modes that a flag goes with; the empty one is a plain build.
   private static let companions = [
     ("--at", ["--diff"]), ("--output", ["--diff"]), ("--fail-on", ["--diff"]),
-    ("--keep", ["--apply", "--prune"]), ("--threads", ["", "--diff", "--apply"]),
+    ("--threads", ["", "--diff", "--apply"]),
   ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
@@ -50,9 +46,6 @@ enum RebuildCommand {
     case "--apply":
       let code = try apply(arguments)
       return arguments.has("--announce") ? try RebuildAnnouncement.run(arguments) : code
-    case "--rollback": return try rollBack(arguments)
-    case "--list": return try list(arguments)
-    case "--prune": return try prune(arguments)
     case "--only": return try refold(arguments["--only"] ?? "", arguments)
     default: return try build(arguments)
     }
@@ -63,12 +56,6 @@ enum RebuildCommand {
     if let threads = try arguments.number("--threads", 1...256) { plan.threads = Int(threads) }
     plan.durations = try arguments.configuration().durations
     return plan
-  }
-
-  private static func retained(_ arguments: Arguments, default usual: Int) throws(LedgerError)
-    -> Int
-  {
-    Int(try arguments.number("--keep", 0...100) ?? Int64(usual))
   }
 
   // MARK: Building
@@ -140,12 +127,11 @@ enum RebuildCommand {
   // MARK: Orders: to the daemon if one runs, else to this process
 
   private static func apply(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
-    let retained = try retained(arguments, default: Rebuild.retainedByDefault)
     var plan = try plan(arguments)
     let folder = try arguments.journalFolder()
     plan.isFromScratch = false
     let report = try build(folder, plan)
-    let adopt = ProjectionOrder.adopt(fold: folder.fold.fingerprint, retaining: retained)
+    let adopt = ProjectionOrder.adopt(fold: folder.fold.fingerprint)
     switch try perform(adopt, folder) {
     case .otherProgram:
       throw .unavailable(
@@ -162,30 +148,9 @@ enum RebuildCommand {
     }
     show(report, arguments)
     if !arguments.has("--json") {
-      Terminal.print("live; what it replaced is retained: subledger rebuild --list")
+      Terminal.print("live; what it replaced is kept for the program that made it")
     }
     return .good
-  }
-
-  private static func rollBack(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
-    switch try perform(.rollBack, try arguments.journalFolder()) {
-    case .nothing: throw .findings("no projection is retained to return to")
-    case .notJudged:
-      throw .unavailable("the daemon still judges held evidence by this fold; run this again later")
-    case .otherFold(let name, let version, let fingerprint):
-      throw .findings(
-        "the previous one, \(name), is of fold \(version) (\(fingerprint.prefix(12))): to return "
-          + "to it, start the program that has this fold; it continues with it at once")
-    default: return try list(arguments)
-    }
-  }
-
-  private static func prune(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
-    let retained = try retained(arguments, default: 0)
-    let folder = try arguments.journalFolder()
-    try mapError(building, try Rebuild.discard(folder))
-    _ = try perform(.prune(retaining: retained), folder)
-    return try list(arguments)
   }
 
   private static func refold(
@@ -193,16 +158,8 @@ enum RebuildCommand {
   ) throws(LedgerError) -> ExitCode {
     let folder = try arguments.journalFolder()
     let outcome = try perform(.refold(only: id), folder)
-    guard case .refolded(let streams, let changed) = outcome else {
-      switch outcome {
-      case .notFollowing(.otherFold):
-        throw .findings("the live projection is of another fold; rebuild all of it with --apply")
-      case .notFollowing(.absent):
-        throw .findings("there is no live projection; build one with --apply")
-      default:
-        throw .unavailable("the live projection is being built or caught up; run this again later")
-      }
-    }
+    if case .notFollowing(let state) = outcome { throw hindrance(state) }
+    guard case .refolded(let streams, let changed) = outcome else { throw failed }
     guard streams > 0 else {
       throw .findings("no events with this id; see: subledger events")
     }
@@ -217,28 +174,39 @@ enum RebuildCommand {
     return .good
   }
 
-  /// - Throws: `LedgerError.unavailable` if the daemon could not do it, `LedgerError.findings` if
-  ///   the live projection is damaged: it needs no backup, it is built again; else as
-  ///   `Rebuild.perform`.
+  /// Why one customer cannot be folded again into the live projection, by the state of that.
+  private static func hindrance(_ state: ProjectionState) -> LedgerError {
+    let alone = "without a daemon, run subledger rebuild --apply"
+    return switch state {
+    case .absent:
+      .findings("no rows are live; a daemon builds them, its log says what hinders it; \(alone)")
+    case .otherFold:
+      .findings("the live rows are of another version; a daemon builds its own; \(alone)")
+    case .damaged:
+      .findings(
+        "the live projection is damaged, or not of this journal; a daemon builds it again; "
+          + alone)
+    case .unwritable:
+      .unavailable(
+        "the live projection cannot be written, mostly because the disk is full: the daemon's log "
+          + "says why, and it tries again each second")
+    case .building, .catchingUp, .following:
+      .unavailable("the live projection is being built or caught up; run this again later")
+    }
+  }
+
+  private static let failed = LedgerError.unavailable(
+    "the daemon could not do it, its log says why; the live projection is unchanged")
+
+  /// - Throws: `LedgerError.unavailable` if the daemon could not do it, else as `Rebuild.perform`.
   private static func perform(
     _ order: ProjectionOrder, _ folder: DataFolder
   ) throws(LedgerError) -> ProjectionOrder.Outcome {
-    guard let daemon = ControlClient(folder) else {
-      do throws(LedgerError) {
-        return try Rebuild.perform(order, folder)
-      } catch {
-        guard case .refold = order, error.isDamage else { throw error }
-        throw .findings(
-          "the live projection is damaged; start the daemon, which builds it again, or run "
-            + "subledger rebuild --apply")
-      }
-    }
-    let outcome = ProjectionOrder.Outcome(
-      try daemon.post("/control/projection", order.json.bytes).body)
-    guard outcome != .failed else {
-      throw .unavailable(
-        "the daemon could not do it, its log says why; the live projection is unchanged")
-    }
+    guard let daemon = ControlClient(folder) else { return try Rebuild.perform(order, folder) }
+    let answer = try daemon.post("/control/projection", order.json.bytes)
+    guard answer.status == 200 else { throw ControlClient.otherVersion }
+    let outcome = ProjectionOrder.Outcome(answer.body)
+    guard outcome != .failed else { throw failed }
     return outcome
   }
 
@@ -248,30 +216,5 @@ enum RebuildCommand {
       ? .unavailable(
         "the daemon or another rebuild is building a projection here; run this again later")
       : error
-  }
-
-  // MARK: List
-
-  private static func list(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
-    let folder = try arguments.readableFolder()
-    try folder.requireJournal()
-    let all = try Rebuild.projections(folder)
-    if all.isEmpty { Terminal.error("there is no projection; build one with: subledger rebuild") }
-    guard !arguments.has("--json"), !all.isEmpty else {
-      for item in all { Terminal.print(item.json) }
-      return .good
-    }
-    var table = QueryTable(["role", "name", "fold", "fingerprint", "rows", "through seq", "digest"])
-    for item in all { _ = table.add(cells(item)) }
-    table.print()
-    return .good
-  }
-
-  private static func cells(_ item: Rebuild.ListedProjection) -> [QueryValue] {
-    [
-      .text(item.role.rawValue), .text(item.name), .integer(Int64(item.foldVersion)),
-      .text(String(item.fingerprint.prefix(12))), .integer(Int64(item.rows)),
-      .integer(Int64(item.foldedThrough)), .text(String(item.digest.prefix(12))),
-    ]
   }
 }

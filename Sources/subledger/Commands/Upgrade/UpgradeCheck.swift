@@ -124,7 +124,7 @@ struct UpgradeCheck {
         return report("rows", "none yet: the start builds them")
       }
       // Nil for the layout of another version.
-      let live = try Rebuild.projections(folder).first { $0.role == .live }
+      let live = try? ProjectionReader.open(folder, path: folder.projection(named: name)).identity()
       let isSame = live?.fingerprint == folder.fold.fingerprint
       members.append(("same_fold", .boolean(isSame)))
       let maker = live.map { "fold \($0.foldVersion)" } ?? "a program of another layout"
@@ -164,7 +164,7 @@ struct UpgradeCheck {
       "disk",
       "the new rows need \(ReadableUnits.size(bytes: needed)) beside the old ones, "
         + "\(ReadableUnits.size(bytes: free)) are free",
-      next: isRoom ? nil : "free disk space first, or subledger rebuild --prune")
+      next: isRoom ? nil : "free disk space first")
     return isRoom
   }
 
