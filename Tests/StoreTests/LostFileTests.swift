@@ -23,7 +23,7 @@ import Testing
   private func foundAfterKill() throws -> Int64 { try scratch.crashed().open().journal.head.seq }
 
   private var wal: String { scratch.folder.journalWAL }
-  private static let lostWAL = LedgerError.lostFile("journal.sqlite-wal", isSaved: true)
+  private static let lostWAL = LedgerError.lostFile("journal.sqlite-wal")
 
   @Test func `a journal that nobody touches loses nothing`() throws {
     for number in 1...30 {
@@ -61,7 +61,7 @@ import Testing
   }
 
   /// To every size, so that frames are cut at their ends and inside.
-  @Test func `a -wal that was cut is written again`() throws {
+  @Test func `a -wal that was cut is noticed`() throws {
     try append(1...20)
     let whole = try Data(contentsOf: URL(filePath: wal)).count
     var random = SplitMix64(seed: 4)
@@ -75,8 +75,6 @@ import Testing
       #expect(throws: Self.lostWAL, "\(size)") {
         _ = try opened.journal.append([.event(Sample.event(21))])
       }
-      let found = try scratch.crashed().open().journal.head.seq
-      #expect((20...21).contains(found), "cut to \(size): \(found)")
     }
   }
 
@@ -90,11 +88,11 @@ import Testing
       try FileManager.default.removeItem(atPath: wal)
     }
     #expect(throws: Self.lostWAL) { try opened.journal.checkFiles() }
-    #expect(try foundAfterKill() == 5)
+    if how == "removed" { #expect(try foundAfterKill() == 5) }
   }
 
   /// Of a -wal that is in the file already, the next start still needs that there is one.
-  @Test func `a -wal that was cut right after the start is written again`() throws {
+  @Test func `a -wal that was cut right after the start is noticed`() throws {
     let scratch = try Scratch()
     do {
       let opened = try scratch.open()
@@ -104,7 +102,6 @@ import Testing
     let again = try scratch.open()
     truncate(scratch.folder.journalWAL, 0)
     #expect(throws: Self.lostWAL) { try again.journal.checkFiles() }
-    #expect(try scratch.crashed().open().journal.head.seq == 5)
   }
 
   @Test(arguments: [true, false])
@@ -115,42 +112,10 @@ import Testing
     if isReplaced {
       try FileManager.default.copyItem(atPath: moved, toPath: scratch.folder.journal)
     }
-    #expect(throws: LedgerError.lostFile("journal.sqlite", isSaved: false)) { try append(6...6) }
+    #expect(throws: LedgerError.lostFile("journal.sqlite")) { try append(6...6) }
     // Under its other name it is whole without a -wal.
     let folder = try Scratch()
     try FileManager.default.moveItem(atPath: moved, toPath: folder.folder.journal)
     #expect(try folder.open().journal.head.seq >= 5)
-  }
-
-  @Test func `what a reader keeps from being saved is saved once it has ended`() throws {
-    try append(1...5)
-    let reader = try JournalReader.open(scratch.folder)
-    try reader.beginSnapshot()
-    #expect(try reader.head().seq == 5)
-    try append(6...10)
-    try FileManager.default.removeItem(atPath: wal)
-    let lost = LedgerError.lostFile("journal.sqlite-wal", isSaved: false)
-    #expect(throws: lost) { try append(11...11) }
-    reader.endSnapshot()
-    #expect(opened.journal.saveAgain())
-    #expect(try foundAfterKill() >= 10)
-  }
-
-  /// More than is kept in memory, because a reader keeps SQLite from beginning the -wal anew.
-  @Test func `what is too much to be kept is not said to be saved`() throws {
-    try append(1...1)
-    let reader = try JournalReader.open(scratch.folder)
-    try reader.beginSnapshot()
-    #expect(try reader.head().seq == 1)
-    for number in 2...30 {
-      let body = Sample.noise(number, 1_000_000)
-      _ = try opened.journal.append([.event(Sample.event(number, body: body))])
-      try opened.journal.checkpointIfNeeded()
-    }
-    truncate(wal, 9_000_000)
-    let lost = LedgerError.lostFile("journal.sqlite-wal", isSaved: false)
-    #expect(throws: lost) { try append(31...31) }
-    #expect(!opened.journal.saveAgain())
-    reader.endSnapshot()
   }
 }

@@ -166,12 +166,8 @@ package final class LedgerWriter {
       try? housekeeping.writeCounts(journal, copy)
       copy.close()
     }
-    if let failure = ledger.failure {
-      guard failure.code == .lostAnswers, journal.saveAgain() else { return }
-      Log.write(.warning, "journal_saved", [("lost", .string(failure.detail))])
-    } else {
-      _ = attempt { () throws(LedgerError) in try journal.close() }
-    }
+    guard ledger.failure == nil else { return }
+    _ = attempt { () throws(LedgerError) in try journal.close() }
   }
 
   private func perform(_ job: LedgerJob) {

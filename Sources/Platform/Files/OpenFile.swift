@@ -8,11 +8,11 @@ import Glibc
 public struct OpenFile: ~Copyable {
   let descriptor: Int32
 
-  /// Opens a plain file that is there, to read and write it wherever its name leads to later.
+  /// Opens a plain file that is there, to read it wherever its name leads to later.
   ///
   /// - Throws: `LedgerError.system`, which holds the path and errno; EINVAL for another kind.
   public static func existing(_ path: String) throws(LedgerError) -> OpenFile {
-    let file = try open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+    let file = try open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     try file.requireFile(path: path)
     return file
   }
@@ -31,7 +31,7 @@ public struct OpenFile: ~Copyable {
   /// Syncs the content.
   ///
   /// - Throws: `LedgerError.system`, which holds the path and errno.
-  public func sync(path: String) throws(LedgerError) {
+  func sync(path: String) throws(LedgerError) {
     guard fsync(descriptor) == 0 else { throw .last("sync \(path)") }
   }
 
@@ -103,22 +103,6 @@ public struct OpenFile: ~Copyable {
     }
     guard code == 0 else { throw .system("read \(path)", code) }
     return bytes
-  }
-
-  /// Writes bytes at an offset.
-  ///
-  /// - Throws: `LedgerError.system`, which holds the path and errno.
-  public func write(_ bytes: [UInt8], at offset: Int, path: String) throws(LedgerError) {
-    var written = 0
-    while written < bytes.count {
-      let count = bytes.withUnsafeBytes {
-        pwrite(
-          descriptor, $0.baseAddress.map { $0 + written }, bytes.count - written, offset + written)
-      }
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw .last("write \(path)") }
-      written += count
-    }
   }
 
   func write(_ bytes: ArraySlice<UInt8>, path: String) throws(LedgerError) {

@@ -308,7 +308,6 @@ public final class Journal {
       // A page in memory is written again with what is in its gap.
       connection.forgetPages()
       try markOpen()
-      try files?.begin()
       try emptied.get()
       guard hasErased else { return }
       try removeFormerJournals()
@@ -351,11 +350,6 @@ public final class Journal {
       throw error
     }
   }
-
-  /// Tries once more to save what a lost -wal has, once this process reads it no more.
-  ///
-  /// - Returns: whether all that was answered is in the journal.
-  public func saveAgain() -> Bool { files?.saveAgain() ?? false }
 
   /// Clears the open flag, copies the -wal into the file, removes it and closes. Later calls throw.
   /// If readers still use the -wal, it remains for the next start; this is no error.

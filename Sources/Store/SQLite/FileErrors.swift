@@ -21,8 +21,6 @@ extension LedgerError.Code {
   public static let sql = Self("sql")
   /// Another program removed, replaced or cut a file of the open journal, which `detail` names.
   static let lostFile = Self("lost_file")
-  /// The same, and what was answered is not in the journal.
-  public static let lostAnswers = Self("lost_answers")
   /// An applied migration differs from the one with that number in this program.
   static let frozenMigration = Self("frozen_migration")
   public static let copyWithoutSharedJournal = Self("copy_without_shared_journal")
@@ -74,16 +72,12 @@ extension LedgerError {
     next: "put journal.sqlite-wal back, or restore a backup")
 
   /// Another program removed, replaced or cut this file of the open journal.
-  ///
-  /// - Parameter isSaved: all that was answered is in the journal nevertheless.
-  public static func lostFile(_ name: String, isSaved: Bool) -> LedgerError {
+  public static func lostFile(_ name: String) -> LedgerError {
     LedgerError(
-      isSaved ? .lostFile : .lostAnswers, .fatal,
-      "another program removed, replaced or cut \(name) while it was open",
-      next: isSaved
-        ? "nothing that was answered is lost: find out which program does that, then start again"
-        : "what was answered may be lost: put the file back, or restore a backup; then start "
-          + "again and run `subledger recover`",
+      .lostFile, .fatal, "another program removed, replaced or cut \(name) while it was open",
+      next: "answered events may be lost: put the file back if it was renamed, start again, or "
+        + "restore a backup where the start is refused; then run `subledger verify` and "
+        + "`subledger recover`",
       detail: name)
   }
 
