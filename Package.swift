@@ -11,10 +11,6 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
-// Commands wait for files and the daemon, and compute nothing: they are built without optimization,
-// in half of the time, and nothing can be built beside them.
-let plain: [SwiftSetting] = [.unsafeFlags(["-Onone"], .when(configuration: .release))]
-
 func module(_ name: String, _ imports: [Target.Dependency] = []) -> Target {
   .target(name: name, dependencies: imports, swiftSettings: strict)
 }
@@ -71,7 +67,7 @@ let package = Package(
         "Platform", "StrictJSON", "CVersion",
       ],
       resources: operatingPages.map { .embedInCode("subledger.docc/operating/\($0).md") },
-      swiftSettings: strict + plain),
+      swiftSettings: strict),
     // The commit that `make build` passes, as a part of the version; empty elsewhere.
     .target(
       name: "CVersion",
