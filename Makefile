@@ -54,6 +54,8 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
+target = $(firstword $(subst ., ,$(1)))
+
 IMAGE_NEEDS = $(call need,umoci,umoci); $(call need,python3,python3); \
   $(call need,curl,curl); \
   test -d /usr/share/ca-certificates/mozilla || { $(call need,no-such-program,ca-certificates); }; \
@@ -100,8 +102,12 @@ build: deps ## Builds the release binary
 run: build ## Runs the demo: a simulated App Store, the daemon, one customer; ^C stops it
 	@exec $(BINARY) demo --data $(DEMO)
 
-test: deps-postgres ## Runs all tests
-	$(TEST)
+# Of a filter, `Target.Suite/test`, the target is built and the others are not.
+test: deps-postgres ## Runs all tests, or with FILTER="StoreTests LedgerTests.OrderTests" those alone
+	$(foreach filter,$(FILTER),$(if $(wildcard Tests/$(call target,$(filter))),,$(error \
+	  FILTER begins with a folder of Tests, as StoreTests.QueryTests does: $(filter))))
+	$(if $(FILTER),SUBLEDGER_TEST_TARGETS="$(foreach filter,$(FILTER),$(call target,$(filter)))") \
+	  $(TEST) $(foreach filter,$(FILTER),--filter '^$(filter)')
 
 # Those of whose work a count decides.
 PROGRAMMES = EntitlementsTests|TruthTests|SimulationTests|FuzzTests|StoreTests\.Eras|\

@@ -209,8 +209,15 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// Building all tests takes minutes: SUBLEDGER_TEST_TARGETS="DeliveryTests EndToEndTests" leaves the
-// other test targets out while one works on a part.
+// Building all tests takes minutes: SUBLEDGER_TEST_TARGETS="DeliveryTests EndToEndTests" leaves out the
+// other test targets, and what only they need.
 if let chosen = Context.environment["SUBLEDGER_TEST_TARGETS"]?.split(separator: " ") {
   package.targets.removeAll { $0.type == .test && !chosen.contains(Substring($0.name)) }
+  let needed = Set(
+    package.targets.filter { $0.type == .test }.flatMap(\.dependencies).compactMap { needed in
+      if case .byNameItem(let name, _) = needed { name } else { nil }
+    })
+  package.targets.removeAll {
+    ["subledger-bench", "Fuzz"].contains($0.name) && !needed.contains($0.name)
+  }
 }
