@@ -325,6 +325,7 @@ image: build ## Builds an OCI image, and tries it as its user with a read-only r
 	.ci/try-image $$(.ci/image) $(BINARY)
 
 # MINISIGN_KEY=FILE signs the sums; REHEARSAL=1 makes the files without a tag.
+release: export RELEASE = 1
 release: build ## Makes the files of a release: package, tarball, image, SBOM, sums, signature
 	@$(IMAGE_NEEDS); $(call need,dpkg-shlibdeps,dpkg-dev); $(call need,minisign,minisign); \
 	dpkg-query -W python3-venv >/dev/null 2>&1 || { $(call need,no-such-program,python3-venv); }
