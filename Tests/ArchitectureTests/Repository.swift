@@ -7,6 +7,13 @@ struct Repository {
     let text: String
 
     var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
+    /// Lines that are neither empty nor a comment.
+    var codeLines: Int {
+      lines.count { line in
+        let text = line.drop(while: \.isWhitespace)
+        return !text.isEmpty && !text.hasPrefix("//")
+      }
+    }
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
     /// The target it belongs to: the folder under Sources or Tests.
     var target: String {

@@ -15,10 +15,13 @@ import Testing
 /// `output` and `errors` are texts to be found, and an empty text if there must be none. `members`
 /// are of the answer, or of the last line of the output. `without` is a file or folder, relative to
 /// FOLDER, that must not exist after the step.
+///
+/// A failure has the table's file and line as its place, and says which step was taken.
 @Suite struct TableTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let line: [UInt8]
     let testDescription: String
+    let place: SourceLocation
   }
 
   private static let cases: [Case] = {
@@ -27,10 +30,14 @@ import Testing
     let files = try? FileManager.default.contentsOfDirectory(
       at: folder ?? URL(filePath: "/"), includingPropertiesForKeys: nil)
     return (files ?? []).sorted { $0.path < $1.path }.flatMap { file in
-      ((try? Data(contentsOf: file)) ?? Data()).split(separator: 0x0A).map { line in
+      ((try? Data(contentsOf: file)) ?? Data()).split(separator: 0x0A).enumerated().map {
+        (index, line) in
         let name = try? JSONDocument(parsing: Array(line)).root["case"]?.string
+        let path = "EndToEndTests/Fixtures/Tables/\(file.lastPathComponent)"
         return Case(
-          line: Array(line), testDescription: "\(file.lastPathComponent): \(name ?? "not JSON")")
+          line: Array(line), testDescription: "\(file.lastPathComponent): \(name ?? "not JSON")",
+          place: SourceLocation(
+            fileID: path, filePath: "Tests/" + path, line: index + 1, column: 1))
       }
     }
   }()
@@ -44,19 +51,19 @@ import Testing
     if !members.isEmpty { try installation.configure(with: members) }
     if let events = root["events"]?.integer { try installation.fill(1...Int(events)) }
     var daemon: RunningDaemon?
-    for step in try #require(root["steps"]).elements {
-      let name = "\(one): \(String(decoding: step.text, as: UTF8.self))"
+    for step in try #require(root["steps"], sourceLocation: one.place).elements {
       if let arguments = step["run"]?.elements {
-        try check(
-          step, try installation.launch(arguments.map { path($0, installation) }).finish(), name)
+        check(
+          step, try installation.launch(arguments.map { path($0, installation) }).finish(), one)
       } else {
         let running = try daemon ?? installation.start()
         daemon = running
-        try check(step, try #require(answer(step, running), "\(name)"), name)
+        check(step, try #require(answer(step, running), sourceLocation: one.place), one)
       }
       if let absent = step["without"]?.string {
         let path = installation.folder.appending(path: absent).path
-        #expect(!FileManager.default.fileExists(atPath: path), "\(name)")
+        expect(
+          !FileManager.default.fileExists(atPath: path), step, one, "no \(absent)", "is there")
       }
     }
     if let daemon { #expect(try daemon.stop().code == 0) }
@@ -77,25 +84,42 @@ import Testing
     return daemon.client().send(head, body)
   }
 
-  private func check(_ step: JSONElement, _ result: CommandResult, _ name: String) throws {
-    #expect(result.code == Int32(step["code"]?.integer ?? 0), "\(name): \(result)")
+  private func check(_ step: JSONElement, _ result: CommandResult, _ one: Case) {
+    let code = Int32(step["code"]?.integer ?? 0)
+    expect(result.code == code, step, one, "code \(code)", "\(result)")
     for (wanted, text) in [("output", result.output), ("errors", result.errors)] {
       guard let part = step[wanted]?.string else { continue }
-      #expect(part.isEmpty ? text.isEmpty : text.contains(part), "\(name): \(result)")
+      expect(
+        part.isEmpty ? text.isEmpty : text.contains(part), step, one, "\(wanted) “\(part)”",
+        "\(result)")
     }
-    if step["members"] != nil { check(step, try result.lines().last, name) }
+    if step["members"] != nil { check(step, try? result.lines().last, one) }
   }
 
-  private func check(_ step: JSONElement, _ answer: Client.Answer, _ name: String) throws {
-    #expect(answer.status == Int(step["code"]?.integer ?? 200), "\(name): \(answer.text)")
-    check(step, answer.json, name)
+  private func check(_ step: JSONElement, _ answer: Client.Answer, _ one: Case) {
+    let code = Int(step["code"]?.integer ?? 200)
+    expect(answer.status == code, step, one, "code \(code)", "\(answer.status) \(answer.text)")
+    check(step, answer.json, one)
   }
 
   /// A name with dots is a path.
-  private func check(_ step: JSONElement, _ found: JSONElement?, _ name: String) {
+  private func check(_ step: JSONElement, _ found: JSONElement?, _ one: Case) {
     for (path, wanted) in step["members"]?.members.map({ ($0.name, $0.value) }) ?? [] {
-      let value = path.split(separator: ".").reduce(found) { $0?[String($1)] }
-      #expect(value?.value.text == wanted.value.text, "\(name): \(path)")
+      let value = path.split(separator: ".").reduce(found) { $0?[String($1)] }?.value.text
+      expect(
+        value == wanted.value.text, step, one, "\(path): \(wanted.value.text)", value ?? "nothing")
     }
+  }
+
+  private func expect(
+    _ holds: Bool, _ step: JSONElement, _ one: Case, _ expected: String, _ found: String
+  ) {
+    #expect(
+      holds,
+      """
+      step: \(String(decoding: step.text, as: UTF8.self))
+      expected: \(expected)
+      found: \(found)
+      """, sourceLocation: one.place)
   }
 }
