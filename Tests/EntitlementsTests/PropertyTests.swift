@@ -83,27 +83,6 @@ import Testing
     }
   }
 
-  @Test func `a row without its past answers later questions as the whole row`() {
-    Property().holds("the row since a time") { events, chance in
-      let row = EntitlementRow(folded(events))
-      let durations: Durations = chance.once(in: 2) ? [:] : ["pass": 30 * TestDate.day]
-      let times = RandomHistory.clocks(events, &chance, count: 6).sorted()
-      for (index, start) in times.enumerated() {
-        let later = row.since(start)
-        for time in times[index...] {
-          let isSame =
-            later.entitlement(at: time, durations: durations)
-            == row.entitlement(at: time, durations: durations)
-          let endsAlike =
-            later.periodEnd(at: time, durations: durations)
-            == row.periodEnd(at: time, durations: durations)
-          if !isSame || !endsAlike { return "since \(start), at \(time)" }
-        }
-      }
-      return nil
-    }
-  }
-
   @Test func `what never ends has no span after it`() {
     var state = StreamState()
     for number in 1...2 {

@@ -233,22 +233,6 @@ public struct EntitlementRow: Sendable, Equatable {
     revokedAt.flatMap { span.status == .revoked || span.hasGap || time < $0 ? $0 : nil }
   }
 
-  /// The row with the spans that answer at a time or later, milliseconds since 1970.
-  package func since(_ time: Int64) -> EntitlementRow {
-    guard let first = spanIndex(at: time), first > 0 else { return self }
-    var row = self
-    (row.spans, row.purchases) = ([], [])
-    var last: Int?
-    for var span in spans[first...] {
-      if let purchase = span.purchase {
-        if purchase != last { row.purchases.append(purchases[purchase]) }
-        (last, span.purchase) = (purchase, row.purchases.count - 1)
-      }
-      row.spans.append(span)
-    }
-    return row
-  }
-
   private func spanIndex(at time: Int64) -> Int? {
     let begun = spans.partitionPoint { $0.from <= time }
     return begun > 0 ? begun - 1 : nil

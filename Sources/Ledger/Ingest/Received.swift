@@ -70,12 +70,6 @@ extension Receiver {
       return Received(event, like: self)
     }
 
-    /// Whether an app handed it over and is answered with the row.
-    var isSubmitted: Bool {
-      guard case .event(let event) = submission else { return false }
-      return event.arrival == .submitted && event.source.form != .receipt
-    }
-
     /// What the fold reads of the event once it is journaled at `seq`; nil if it has no stream.
     public func foldEvent(seq: Int64) -> FoldEvent? {
       stream == nil ? nil : notification?.decoded.foldEvent(seq: seq)

@@ -1,4 +1,3 @@
-import Entitlements
 public import Platform
 public import Store
 import StrictJSON
@@ -58,8 +57,6 @@ public final class LiveProjection: Sendable {
   let changed = WakeupEvent()
   public let folder: DataFolder
   public let successors = Successors()
-  public let changes = RowChanges()
-  package let keptRows = KeptRows()
 
   init(folder: DataFolder) { self.folder = folder }
 
@@ -96,25 +93,7 @@ public final class LiveProjection: Sendable {
 
   /// Called by the writer alone after each commit to the live projection, before its events are
   /// answered.
-  ///
-  /// - Parameter ids: that find the rows it wrote.
-  func recordCommit(of ids: [String]) {
-    let commit = commits + 1
-    changes.record(ids, at: commit)
-    commitCount.store(commit, ordering: .releasing)
-  }
-
-  /// Keeps rows of the last commit for questions that name their streams.
-  ///
-  /// - Parameter time: questions about earlier times read the file.
-  func keep(_ rows: [ProjectedRow], since time: Int64) {
-    guard !rows.isEmpty else { return }
-    let version = KeptRows.Version(generation: current.generation, commit: commits)
-    for var row in rows {
-      row.row = row.row.since(time)
-      keptRows.keep([row], KeptRows.Query(row.key), since: time, version)
-    }
-  }
+  func recordCommit() { commitCount.add(1, ordering: .releasing) }
 
   /// How many orders of the maintaining thread the writer has served, successfully or not.
   var ordersServed: Int { servedCount.load(ordering: .acquiring) }

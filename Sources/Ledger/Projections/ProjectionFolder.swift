@@ -57,15 +57,13 @@ public final class ProjectionFolder {
   /// - Parameters:
   ///   - seq: the last seq of the batch.
   ///   - hash: the journal's hash at `seq`.
-  ///   - observe: called with each row that is written, before it is committed.
   /// - Returns: the number of events that were signed before an event of their stream that was
   ///   already folded.
   /// - Throws: `LedgerError.corrupt` when a row is damaged or missing, otherwise what SQLite
   ///   reports.
   @discardableResult
   func fold(
-    _ steps: [Step], through seq: Int64, hash: [UInt8], journal: JournalReader,
-    observing observe: (ProjectedRow) -> Void = { _ in }
+    _ steps: [Step], through seq: Int64, hash: [UInt8], journal: JournalReader
   ) throws(LedgerError) -> Int64 {
     var late: Int64 = 0
     var changed: [StreamKey: Entry] = [:]
@@ -90,7 +88,6 @@ public final class ProjectionFolder {
         let stream = FoldedStream(key, entry.state, by: journal.fold, broken: entry.broken)
         let packed = projection.packer.pack(stream)
         entry.reference = try projection.write(packed, over: entry.reference, at: now)
-        observe(stream.projected)
       }
     }
     for (key, entry) in changed { updateCache(entry, key) }

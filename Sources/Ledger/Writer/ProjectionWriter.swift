@@ -61,8 +61,6 @@ final class ProjectionWriter {
     let folder = following
     var steps: [ProjectionFolder.Step] = []
     var isChanged = !released.isEmpty
-    // Their senders wait for the row.
-    var submitted: Set<StreamKey> = []
     func add(_ stream: StreamKey, _ event: FoldEvent) {
       let step = ProjectionFolder.Step(stream: stream, seq: event.seq, event: event)
       addSuccessors(step)
@@ -71,19 +69,15 @@ final class ProjectionWriter {
     for (item, outcome) in zip(received, outcomes) {
       guard case .accepted(let seq) = outcome else { continue }
       isChanged = true
-      if item.isSubmitted, let stream = item.stream { submitted.insert(stream) }
       if let stream = item.stream, let event = item.foldEvent(seq: seq) { add(stream, event) }
     }
     for evidence in released { add(evidence.stream, evidence.event) }
     if !released.isEmpty { steps.sort { $0.seq < $1.seq } }
     guard isChanged, let folder else { return }
     attempt { () throws(LedgerError) in
-      var rows: [ProjectedRow] = []
       let late = try folder.fold(
-        steps, through: journal.head.seq, hash: journal.head.hash, journal: reader
-      ) { if submitted.contains($0.key) { rows.append($0) } }
-      live.recordCommit(of: folder.projection.takeWrittenIds())
-      live.keep(rows, since: folder.projection.clock())
+        steps, through: journal.head.seq, hash: journal.head.hash, journal: reader)
+      live.recordCommit()
       // A row that was written may change its answer earlier than all others.
       nextDue = .min
       if late > 0 { ledger.meter.late.add(late) }
@@ -112,7 +106,7 @@ final class ProjectionWriter {
     attempt { () throws(LedgerError) in
       guard folder.projection.foldedThrough < seq else { return }
       try folder.catchUp(reader, through: seq, observing: addSuccessors)
-      live.recordCommit(of: folder.projection.takeWrittenIds())
+      live.recordCommit()
       nextDue = .min
     }
   }
@@ -174,8 +168,7 @@ final class ProjectionWriter {
       let isChanging = due == .min
       let count = try folder.projection.evaluateDue(
         limit: isChanging ? Self.changeBatch : Self.evaluationBatch)
-      // What a row says of all times is as before.
-      if count > 0 { live.recordCommit(of: []) }
+      if count > 0 { live.recordCommit() }
       nextDue = try folder.projection.nextDue()
       nextEvaluation = now + (nextDue == .min ? Self.changePause : Self.evaluationPause)
       try folder.projection.checkpointIfNeeded()
@@ -190,7 +183,7 @@ final class ProjectionWriter {
     attempt { () throws(LedgerError) in
       guard let opened = try open(readable.path) else { return }
       folder = opened
-      // Readers open the file again: what they kept of it was written by others since.
+      // Readers open the file again: a snapshot that was begun before lacks events.
       live.apply(.caughtUp, readable)
     }
   }
@@ -210,7 +203,6 @@ final class ProjectionWriter {
     try opened.projection.adopt(ledger.durations)
     try opened.catchUp(reader)
     try opened.projection.forEachPredecessor { live.successors.add($0, $1) }
-    opened.projection.keepWrittenIds()
     nextDue = .min
     return opened
   }
@@ -288,7 +280,7 @@ final class ProjectionWriter {
     guard let folder = following else { return .notFollowing(live.state) }
     do throws(LedgerError) {
       let counts = try folder.refold(only: originalTransactionId, reader)
-      live.recordCommit(of: folder.projection.takeWrittenIds())
+      live.recordCommit()
       return .refolded(streams: counts.streams, changed: counts.changed)
     } catch {
       failed(error)

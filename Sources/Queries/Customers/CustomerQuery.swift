@@ -268,10 +268,8 @@ extension LedgerReader {
   ) throws(LedgerError) -> (found: [Located], hasMore: Bool) {
     guard let opened = readable() else { throw .notReady(state) }
     let later = try later(than: opened)
-    let query = KeptRows.Query(kind, asked.id, asked.environment, asked.bundleId)
-    // An answer about the past is folded from the journal: of its rows only the keys are used.
-    let isKept = !question.isAboutThePast
-    let kinds = isKept || kind != .appAccountToken ? [kind] : [kind, .formerAccountToken]
+    let kinds =
+      question.isAboutThePast && kind == .appAccountToken ? [kind, .formerAccountToken] : [kind]
     func read(
       where covers: (_ bundleId: String) -> Bool = { _ in true }
     ) throws(LedgerError) -> [ProjectedRow] {
@@ -283,12 +281,7 @@ extension LedgerReader {
       }
       return found
     }
-    func readAndKeep() throws(LedgerError) -> [ProjectedRow] {
-      let found = try read()
-      if isKept { keep(found, query, spans) }
-      return found
-    }
-    var found = (isKept ? kept(query, spans) : nil) ?? rows(readAndKeep)
+    var found = rows { () throws(LedgerError) in try read() }
     // Rows that may not be shown must not take the place of others, nor be counted.
     if let all = found, all.count > asked.maximumRows,
       all.contains(where: { !question.covers($0.key) })

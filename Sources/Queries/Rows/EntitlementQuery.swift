@@ -73,27 +73,13 @@ extension LedgerReader {
     _ projection: ProjectionReader, _ originalTransactionId: String, _ environment: Environment,
     _ bundleId: String?, _ question: Question, _ spans: WantedSpans
   ) -> [ProjectedRow]? {
-    let query =
-      bundleId.map {
-        KeptRows.Query(
-          StreamKey(
-            environment: environment, bundleId: $0, originalTransactionId: originalTransactionId))
-      } ?? KeptRows.Query(nil, originalTransactionId)
-    func isAskedFor(_ key: StreamKey) -> Bool {
-      Self.isAskedFor(key, environment, bundleId, question)
-    }
-    if let found = kept(query, spans)?.filter({ isAskedFor($0.key) }), !found.isEmpty {
-      return found
-    }
-    return rows { () throws(LedgerError) in
+    rows { () throws(LedgerError) in
       // The row and its successor are read from one state of the file.
       try beginSnapshot()
-      let all = try projection.rows(withOriginalTransactionId: originalTransactionId, spans)
-      keep(all, query, spans)
-      let found = all.filter { isAskedFor($0.key) }
+      let found = try projection.rows(withOriginalTransactionId: originalTransactionId, spans)
+        .filter { Self.isAskedFor($0.key, environment, bundleId, question) }
       guard found.isEmpty else { return found }
-      for key in try journal.streams(withOriginalTransactionId: originalTransactionId)
-      where isAskedFor(key) {
+      for key in try keys(originalTransactionId, environment, bundleId, question) {
         if try journal.hasEvents(of: key, through: try projection.foldedThrough()) {
           throw .corrupt("the row of a stream is missing")
         }

@@ -266,25 +266,6 @@ public final class LedgerReader {
 
   // MARK: Errors
 
-  /// Rows of the open projection that were kept since an earlier question, while it follows the
-  /// journal.
-  func kept(_ query: KeptRows.Query, _ spans: WantedSpans) -> [ProjectedRow]? {
-    guard case .running(let projection) = source, isFollowing, case .since(let time) = spans,
-      let opened
-    else { return nil }
-    return projection.keptRows.rows(
-      query, since: time, generation: opened.generation, projection.changes)
-  }
-
-  /// Keeps rows that were read in the open snapshot, for later questions.
-  func keep(_ rows: [ProjectedRow], _ query: KeptRows.Query, _ spans: WantedSpans) {
-    guard case .running(let projection) = source, isFollowing, case .since(let time) = spans,
-      let opened, let snapshot
-    else { return }
-    let version = KeptRows.Version(generation: opened.generation, commit: snapshot)
-    projection.keptRows.keep(rows, query, since: time, version)
-  }
-
   /// Runs a read of the open projection. Returns nil if it failed: the caller then asks the
   /// journal. Damage is reported, and the file is not read again.
   func rows<Value>(_ read: () throws(LedgerError) -> Value) -> Value? {

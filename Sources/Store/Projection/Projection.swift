@@ -26,8 +26,6 @@ public final class Projection {
   var evaluatedAt: Int64
   /// What counts since `adopt`; nil before it.
   var durations: AppDurations?
-  /// The ids that written rows are found by; nil unless they are kept.
-  var writtenIds: [String]?
 
   /// Opens a projection that `ProjectionFile.examine` found usable or unfinished.
   ///
@@ -195,15 +193,6 @@ public final class Projection {
       body(StreamKey(try reading.values.app(row.int(0)), row.text(1)), row.text(2))
       return true
     }
-  }
-
-  /// From now on keeps the ids that written rows are found by.
-  public func keepWrittenIds() { writtenIds = [] }
-
-  /// The ids that the rows written since the last call are found by, and were before.
-  public func takeWrittenIds() -> [String] {
-    defer { writtenIds = [] }
-    return writtenIds ?? []
   }
 
   /// Overwrites one row and does not change `foldedThrough`.

@@ -32,10 +32,6 @@ extension Projection {
     try write(
       packed.predecessors, replacing: reference?.predecessors ?? [], of: projected.key, app,
       connection)
-    if writtenIds != nil {
-      writtenIds?.append(projected.key.originalTransactionId)
-      for ids in packed.ids + (reference?.ids ?? []) { writtenIds?.append(contentsOf: ids) }
-    }
     if let reference { digest.remove(reference.share) }
     digest.add(packed.share)
     return RowReference(
