@@ -107,15 +107,13 @@ final class ReaderPool: Sendable {
       if opened?.generation != generation { opened = open(limit).map { ($0, generation) } }
       limit.begin(milliseconds: milliseconds)
       read(opened?.reader)
-      // The next read has what was committed meanwhile, and no snapshot is open while none comes.
-      opened?.reader.endSnapshot()
       state.withLock { $0.lanes[length.rawValue].waiting.finish(owner) }
     }
   }
 
   private func open(_ limit: WorkLimit) -> LedgerReader? {
     let configuration = state.withLock { $0.configuration }
-    let reader = try? LedgerReader(ledger, reusesSnapshot: true, limit: limit)
+    let reader = try? LedgerReader(ledger, limit: limit)
     reader?.receipts = try? ReceiptProof(configuration.trustRoots)
     return reader
   }

@@ -66,7 +66,7 @@ final class CustomerWorker {
 
   init(_ follower: CustomerFollower) throws(LedgerError) {
     (self.follower, ledger) = (follower, follower.ledger)
-    reader = try LedgerReader(ledger, reusesSnapshot: true, limit: follower.thread.limit)
+    reader = try LedgerReader(ledger, limit: follower.thread.limit)
   }
 
   /// A customer of an app.
@@ -125,7 +125,6 @@ final class CustomerWorker {
     try check(at: now)
     _ = settled.look(ledger, at: now)
     isTrusted = follower.clock.withLock { $0.look(ledger, at: now) }
-    defer { reader.endSnapshot() }
     let stored = try follower.store { store throws(LedgerError) in try store.progress() }
     let again = follower.again
     var work = Work(try begin(stored, again, at: now))

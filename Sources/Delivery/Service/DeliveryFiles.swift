@@ -16,7 +16,7 @@ struct DeliveryFiles {
     _ ledger: Ledger, _ customers: CustomerFollower, _ opened: SinkStore? = nil
   ) throws(LedgerError) {
     self.customers = customers
-    reader = try LedgerReader(ledger, reusesSnapshot: true, isPassing: true)
+    reader = try LedgerReader(ledger, isPassing: true)
     if let opened {
       store = opened
     } else {

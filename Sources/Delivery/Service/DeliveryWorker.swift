@@ -185,13 +185,10 @@ final class DeliveryWorker {
   private func advance() throws(LedgerError) -> Bool {
     guard !isBlocked else { return false }
     let (now, head) = (Clock.now(), service.ledger.foldedHead.seq)
-    // One snapshot of either file for everything that is sent now: its locks cost as much as what
+    // One snapshot of the journal for everything that is sent now: its locks cost as much as what
     // is read for a message.
     try files.reader.journal.beginSnapshot()
-    defer {
-      files.reader.endSnapshot()
-      files.reader.journal.endSnapshot()
-    }
+    defer { files.reader.journal.endSnapshot() }
     // Before the sweep: rows that are caught up between the two are swept.
     let waitsForRows = clock.waitsForRows()
     let sweep = clock.sweep(files.reader, at: now)

@@ -46,7 +46,6 @@ public final class LiveProjection: Sendable {
   }
 
   private let live = Mutex(Snapshot())
-  private let commitCount = Atomic<Int>(0)
   private let damageCount = Atomic<Int64>(0)
   private let holdsEvidenceFlag = Atomic<Bool>(true)
   private let hasStatementsFlag = Atomic<Bool>(true)
@@ -86,14 +85,6 @@ public final class LiveProjection: Sendable {
   public var checkedAt: Int64 { checkBegan.load(ordering: .relaxed) }
 
   func recordCheck(beganAt time: Int64) { checkBegan.store(time, ordering: .relaxed) }
-
-  /// The number of commits to the live projection since the start. A snapshot that was begun at
-  /// this number has every event that was answered before the number changes.
-  public var commits: Int { commitCount.load(ordering: .acquiring) }
-
-  /// Called by the writer alone after each commit to the live projection, before its events are
-  /// answered.
-  func recordCommit() { commitCount.add(1, ordering: .releasing) }
 
   /// How many orders of the maintaining thread the writer has served, successfully or not.
   var ordersServed: Int { servedCount.load(ordering: .acquiring) }

@@ -17,8 +17,8 @@ package final class ProjectionMaintenance {
   private var check: ProjectionCheckUp?
   /// Whether a build has come to its end and waits until held evidence is judged.
   private var isBuilt = false
-  /// `LiveProjection.commits` when some rows were checked last.
-  private var checkedAtCommit = 0
+  /// `Ledger.foldedHead` when some rows were checked last.
+  private var checkedAtSeq: Int64 = 0
   /// When the next check begins, nanoseconds of `clock`.
   private var nextCheck: Int64 = 0
   /// How often in turn a file was built and found damaged again, or could not be built; a check
@@ -180,10 +180,10 @@ package final class ProjectionMaintenance {
       let isComplete = try check?.advance() ?? true
       let end = clock()
       check?.work += end - start
-      let commits = ledger.liveProjection.commits
-      defer { checkedAtCommit = commits }
+      let seq = ledger.foldedHead.seq
+      defer { checkedAtSeq = seq }
       guard isComplete else {
-        return Self.milliseconds((commits == checkedAtCommit ? 9 : 99) * (end - start))
+        return Self.milliseconds((seq == checkedAtSeq ? 9 : 99) * (end - start))
       }
       failures = 0
       if let check { ledger.liveProjection.recordCheck(beganAt: check.began) }

@@ -77,7 +77,6 @@ final class ProjectionWriter {
     attempt { () throws(LedgerError) in
       let late = try folder.fold(
         steps, through: journal.head.seq, hash: journal.head.hash, journal: reader)
-      live.recordCommit()
       // A row that was written may change its answer earlier than all others.
       nextDue = .min
       if late > 0 { ledger.meter.late.add(late) }
@@ -106,7 +105,6 @@ final class ProjectionWriter {
     attempt { () throws(LedgerError) in
       guard folder.projection.foldedThrough < seq else { return }
       try folder.catchUp(reader, through: seq, observing: addSuccessors)
-      live.recordCommit()
       nextDue = .min
     }
   }
@@ -166,9 +164,8 @@ final class ProjectionWriter {
       let now = folder.projection.clock()
       guard let due = nextDue, max(due, nextEvaluation) <= now else { return }
       let isChanging = due == .min
-      let count = try folder.projection.evaluateDue(
+      _ = try folder.projection.evaluateDue(
         limit: isChanging ? Self.changeBatch : Self.evaluationBatch)
-      if count > 0 { live.recordCommit() }
       nextDue = try folder.projection.nextDue()
       nextEvaluation = now + (nextDue == .min ? Self.changePause : Self.evaluationPause)
       try folder.projection.checkpointIfNeeded()
@@ -280,7 +277,6 @@ final class ProjectionWriter {
     guard let folder = following else { return .notFollowing(live.state) }
     do throws(LedgerError) {
       let counts = try folder.refold(only: originalTransactionId, reader)
-      live.recordCommit()
       return .refolded(streams: counts.streams, changed: counts.changed)
     } catch {
       failed(error)

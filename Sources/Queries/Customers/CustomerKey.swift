@@ -24,7 +24,7 @@ public struct CustomerKey: Sendable, Hashable {
   }
 }
 
-/// What customers have by name, one after the other. The caller ends the snapshot.
+/// What customers have by name, one after the other.
 extension LedgerReader {
   /// What counts for a customer.
   ///
@@ -37,6 +37,7 @@ extension LedgerReader {
       customer.id, customer.kind, app.environment, bundleId: app.bundleId, catalog,
       apps: [app.bundleId])
     asked.countsOwnAlone = true
+    defer { endSnapshot() }
     return try standing(asked, question)
   }
 
@@ -76,6 +77,7 @@ extension LedgerReader {
   /// - Throws: `LedgerError.notReady` while no projection can be read; what SQLite reports.
   public func concerned(by key: StreamKey) throws(LedgerError) -> Concerned {
     guard let opened = readable(), opened.isOwn else { throw .notReady(state) }
+    defer { endSnapshot() }
     let found = rows { () throws(LedgerError) in
       try beginSnapshot()
       return try related([key], opened.reader)
@@ -172,6 +174,7 @@ extension LedgerReader {
     let accounts = mayHaveStatements ? try journal.accounts(of: key) : []
     guard accounts.isEmpty else { return accounts.map { CustomerKey(.account, $0) } }
     let projection = try projection()
+    defer { endSnapshot() }
     let found = rows { () throws(LedgerError) in
       try beginSnapshot()
       return try projection.rows(withOriginalTransactionId: key.originalTransactionId, .since(now))

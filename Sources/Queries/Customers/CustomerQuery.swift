@@ -70,7 +70,7 @@ extension LedgerReader {
   public func customer(
     _ asked: CustomerQuestion, _ question: Question
   ) throws(LedgerError) -> CustomerDocument {
-    defer { if !reusesSnapshot { endSnapshot() } }
+    defer { endSnapshot() }
     var asked = asked
     try setInForce(
       &asked.catalog, asked.environment, asked.usesPresentMapping ? nil : question)

@@ -48,7 +48,6 @@ extension LedgerReader {
     around seq: Int64, of key: StreamKey, at time: Int64
   ) throws(LedgerError) -> EventRows {
     guard let opened = readable() else { throw .notReady(state) }
-    defer { if !reusesSnapshot { endSnapshot() } }
     let rows = try folds.rows(around: seq, of: key, since: time, journal)
     var question = Question(now: time)
     question.through = seq

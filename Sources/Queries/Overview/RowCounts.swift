@@ -59,7 +59,6 @@ public final class RowCounts: Sendable {
     let begun = Clock.monotonicNanoseconds()
     guard latest.withLock({ $0.due <= begun }) else { return last }
     let counts = try? reader.counts(at: now)
-    reader.endSnapshot()
     let confirmations = try? reader.confirmations(since: now - Self.confirmed)
     let sold = try? reader.projection().soldProducts()
     let inForce = try? reader.namesInForce()
@@ -88,6 +87,7 @@ extension LedgerReader {
   /// - Throws: as `list`.
   public func counts(at now: Int64) throws(LedgerError) -> ProjectionReader.Counts {
     guard let opened = readable() else { throw .notReady(state) }
+    defer { endSnapshot() }
     let later = try later(than: opened)
     let durations = durations
     let found = rows { () throws(LedgerError) -> ProjectionReader.Counts in

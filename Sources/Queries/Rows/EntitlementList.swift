@@ -48,7 +48,7 @@ extension LedgerReader {
     _ filter: Filter, after: StreamKey?, limit: Int, _ question: Question
   ) throws(LedgerError) -> Page {
     guard let opened = readable() else { throw .notReady(state) }
-    defer { if !reusesSnapshot { endSnapshot() } }
+    defer { endSnapshot() }
     let later = try later(than: opened)
     let wanted = filter.projected(question)
     let found = rows { () throws(LedgerError) in
@@ -174,7 +174,6 @@ extension LedgerReader {
   public func purchases(
     withId id: String, _ question: Question
   ) throws(LedgerError) -> [FoundPurchase] {
-    defer { if !reusesSnapshot { endSnapshot() } }
     var found: [FoundPurchase] = []
     func add(_ keys: [StreamKey], _ kind: FoundPurchase.Kind) {
       for key in keys where question.covers(key) && !found.contains(where: { $0.key == key }) {

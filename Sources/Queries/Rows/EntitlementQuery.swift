@@ -15,7 +15,7 @@ extension LedgerReader {
     _ originalTransactionId: String, environment: Environment, bundleId: String?,
     _ question: Question
   ) throws(LedgerError) -> RowDocument? {
-    defer { if !reusesSnapshot { endSnapshot() } }
+    defer { endSnapshot() }
     let found = try located(
       originalTransactionId, environment, bundleId, question, .since(question.time))
     guard let found else { return nil }

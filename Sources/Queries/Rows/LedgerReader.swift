@@ -46,10 +46,7 @@ public final class LedgerReader {
   /// The catalog in force that the last question about now was answered with, and of which last
   /// mapping, environment and configured catalog it was made.
   var keptCatalog: (of: (Int64, Environment, EntitlementCatalog), catalog: EntitlementCatalog)?
-  /// Whether a snapshot of the projection serves several questions, until `endSnapshot`.
-  let reusesSnapshot: Bool
-  /// `LiveProjection.commits` when the open snapshot was begun; nil if none is open.
-  private var snapshot: Int?
+  private var hasSnapshot = false
 
   /// Where the projection is found: in the running ledger of this process, or in a data folder.
   enum Source {
@@ -61,15 +58,12 @@ public final class LedgerReader {
   /// A reader of the running ledger of this process.
   ///
   /// - Parameters:
-  ///   - reusesSnapshot: whether a snapshot stays open for the next question. The caller must then
-  ///     call `endSnapshot` before it waits for anything. Saves the file locks of a snapshot, which
-  ///     cost as much as reading a row.
   ///   - isPassing: for a reader that goes from one event of the journal to the next: it keeps more
   ///     of the streams that `rows(around:of:at:)` folded, and less of the file.
   ///   - limit: what long reads ask whether they may go on; they throw its reason if not.
   /// - Throws: what `JournalReader.open` throws.
   public init(
-    _ ledger: Ledger, reusesSnapshot: Bool = false, isPassing: Bool = false, limit: WorkLimit? = nil
+    _ ledger: Ledger, isPassing: Bool = false, limit: WorkLimit? = nil
   ) throws(LedgerError) {
     journal = try JournalReader.open(ledger.folder, isPassing: isPassing)
     limit.map(journal.ask)
@@ -77,7 +71,6 @@ public final class LedgerReader {
     folds = StreamFolds(capacity: isPassing ? Self.passingFoldedBytes : Self.foldedBytes)
     durationsNow = { ledger.durations }
     source = .running(ledger.liveProjection)
-    self.reusesSnapshot = reusesSnapshot
   }
 
   /// A reader of a data folder, whether or not another process has it open.
@@ -95,7 +88,6 @@ public final class LedgerReader {
     folds = StreamFolds(capacity: Self.foldedBytes)
     durationsNow = { durations }
     source = .atRest(folder, rows: rows)
-    reusesSnapshot = false
   }
 
   /// How long non-renewing products last, by what is known now.
@@ -115,7 +107,6 @@ public final class LedgerReader {
       // The state first: what was committed before it began to follow is counted by then.
       let current = projection.current
       isFollowing = current.state == .following
-      if snapshot != projection.commits { endSnapshot() }
       if let opened, opened.generation == current.generation { return opened }
       endSnapshot()
       opened = nil
@@ -242,25 +233,20 @@ public final class LedgerReader {
 
   // MARK: Snapshots
 
-  /// Begins a snapshot of the open projection unless one is open; `readable` has already closed a
-  /// snapshot older than the last commit.
+  /// Begins a snapshot of the open projection unless one is open.
   ///
   /// - Throws: what SQLite reports.
   func beginSnapshot() throws(LedgerError) {
-    guard snapshot == nil, let opened else { return }
-    var commits = 0
-    // Read before the snapshot begins: if a commit comes in between, the snapshot has more than
-    // this number says, never less.
-    if case .running(let projection) = source { commits = projection.commits }
+    guard !hasSnapshot, let opened else { return }
     try opened.reader.beginSnapshot()
-    snapshot = commits
+    hasSnapshot = true
   }
 
-  /// Ends the open snapshot, if any. Must be called before the thread waits for anything: while a
-  /// snapshot is open, the projection's -wal file cannot be restarted and grows.
-  public func endSnapshot() {
-    guard snapshot != nil else { return }
-    snapshot = nil
+  /// Ends the open snapshot, if any. Every question that begins one ends it: the next must see what
+  /// was answered in between (promise 1), and behind an open one the -wal of the projection grows.
+  func endSnapshot() {
+    guard hasSnapshot else { return }
+    hasSnapshot = false
     opened?.reader.endSnapshot()
   }
 

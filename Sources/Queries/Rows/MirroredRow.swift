@@ -64,7 +64,7 @@ extension LedgerReader {
     _ read: (ProjectionReader) throws(LedgerError) -> [FoldedStream]
   ) throws(LedgerError) -> [MirroredRow]? {
     guard let opened = readable(), opened.isOwn, isFollowing else { return nil }
-    defer { if !reusesSnapshot { endSnapshot() } }
+    defer { endSnapshot() }
     let projected = rows { () throws(LedgerError) in
       try beginSnapshot()
       return try read(opened.reader)

@@ -13,7 +13,6 @@ extension LedgerReader {
     _ originalTransactionId: String, environment: Environment, bundleId: String?,
     _ question: Question
   ) throws(LedgerError) -> [TransactionLine]? {
-    defer { if !reusesSnapshot { endSnapshot() } }
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     guard let key = try Self.only(keys) else { return nil }
     let state = try journaledState(of: key, question)

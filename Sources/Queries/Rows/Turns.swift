@@ -16,7 +16,6 @@ extension LedgerReader {
   /// Whether `turns` has an answer now.
   public var knowsTurns: Bool {
     guard let opened = readable() else { return false }
-    defer { if !reusesSnapshot { endSnapshot() } }
     return opened.isOwn && isFollowing
   }
 
@@ -32,7 +31,7 @@ extension LedgerReader {
     after time: Int64, through last: Int64, limit: Int
   ) throws(LedgerError) -> [Turn]? {
     guard let opened = readable(), opened.isOwn, isFollowing else { return nil }
-    defer { if !reusesSnapshot { endSnapshot() } }
+    defer { endSnapshot() }
     let projected = rows { () throws(LedgerError) in
       try beginSnapshot()
       return try opened.reader.turns(after: time, through: last, limit: limit)
@@ -59,7 +58,6 @@ extension LedgerReader {
   public func rows(
     turningAt time: Int64, of key: StreamKey
   ) throws(LedgerError) -> (rows: EventRows, seq: Int64)? {
-    defer { if !reusesSnapshot { endSnapshot() } }
     guard let (row, seq, successor) = try folded(receivedBy: time, of: key) else { return nil }
     guard turns(row, at: time, key) else { return nil }
     let last = try journal.lastSeq(of: key)
@@ -86,7 +84,6 @@ extension LedgerReader {
   public func row(
     knownAt time: Int64, of key: StreamKey
   ) throws(LedgerError) -> (rows: EventRows, seq: Int64)? {
-    defer { if !reusesSnapshot { endSnapshot() } }
     guard let (row, seq, successor) = try folded(receivedBy: time, of: key) else { return nil }
     let after = document(key, row, at: time, successor)
     let next = row.transitions(after: time, durations: durations[key]).first
