@@ -48,10 +48,13 @@ import Testing
     let match = try #require(MatchedRoute("/v1/customers/user-1", "GET"))
     let head = RequestHead(method: "GET", path: "/v1/customers/user-1", query: "by=account")
     let request = HTTPRequest(head: head)
-    let asked = try CustomerRoutes.Asked(AdmittedRequest(match: match, token: .all), request)
+    let call = try Call(
+      request, AdmittedRequest(match: match, token: .all),
+      ResponseSender(receiver: .caller(BoundedQueue(capacity: 1)), slot: 0, ticket: 0))
+    let asked = try CustomerRoutes.Asked(call)
     func answers(isShort: Bool) throws -> Bool {
       try CustomerRoutes.response(
-        asked, request, try Configuration(), .all, reader, isShort: isShort) != nil
+        asked, call, try Configuration(), reader, isShort: isShort) != nil
     }
     func grant(_ count: Int) {
       let done = BoundedQueue<Outcome>(capacity: count)

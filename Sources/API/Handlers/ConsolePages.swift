@@ -4,9 +4,8 @@ import HTTPServer
 /// token that the user enters.
 enum ConsolePages {
   static let routes =
-    [Route(.page, "GET", "/", .anyone, "Leads to the console.")]
-    + Console.pages.map {
-      Route(.page, "GET", $0.path, .anyone, "A page of the console.")
+    (["/"] + Console.pages.map(\.path)).map {
+      Route(nil, .daemon, "GET", $0, .anyone, "", answer: LedgerHandler.getPage)
     }
 
   /// Permits only files of these pages and responses of this origin: no frame, no form, no script
@@ -38,7 +37,13 @@ enum ConsolePages {
   private static let redirect = HTTPResponse(
     status: 302, headers: [(name: "Location", value: "/console")])
 
-  static func response(_ path: String) -> HTTPResponse? {
+  fileprivate static func response(_ path: String) -> HTTPResponse? {
     path == "/" ? redirect : responses[path]
+  }
+}
+
+extension LedgerHandler {
+  fileprivate func getPage(_ call: Call) -> HTTPResponse? {
+    ConsolePages.response(call.request.path)
   }
 }

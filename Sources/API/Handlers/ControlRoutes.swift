@@ -8,42 +8,50 @@ import Store
 import StrictJSON
 
 /// The routes for commands, which hand work to the daemon over the unix socket of its data folder.
+/// They are not part of the contract.
+extension Route {
+  static let control = [
+    Route(
+      local: "POST", "/control/ingest",
+      bodyLimit: { ($0 + 1024) * BatchReceive.maximumLines }, answer: LedgerHandler.ingest),
+    Route(local: "POST", "/control/quarantine/admit", answer: LedgerHandler.admitQuarantined),
+    Route(local: "POST", "/control/quarantine/drop", answer: LedgerHandler.dropQuarantined),
+    Route(
+      local: "POST", "/control/statement", bodyLimit: { $0 }, answer: LedgerHandler.journalStatement
+    ),
+    Route(local: "POST", "/control/erase", answer: LedgerHandler.eraseLocally),
+    Route(local: "POST", "/control/sink", answer: LedgerHandler.commandSink),
+    Route(local: "GET", "/control/events", feed, answer: LedgerHandler.followEvents),
+    Route(local: "GET", "/control/refusals", answer: LedgerHandler.countRefusals),
+    Route(local: "POST", "/control/recovered", answer: LedgerHandler.noteRecovered),
+    Route(local: "POST", "/control/projection", answer: LedgerHandler.orderProjection),
+  ]
+}
+
 extension LedgerHandler {
-  /// Answers a control request. `admit` has checked that it came over the unix socket.
-  func control(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> HTTPResponse? {
-    switch admitted.route.name {
-    case .controlIngest: ingest(request, through: sender)
-    case .controlProjection:
-      guard
-        let order = (try? JSONDocument(parsing: request.body)).flatMap({ ProjectionOrder($0.root) })
-      else { return Problem.response(.malformed("command")) }
-      service.ledger.perform(order) { sender.send(.json($0.json)) }
-    case .controlAdmit, .controlDrop:
-      let (origin, list) = Self.origin(request.body)
-      guard let ids = Self.ids(list) else { return Problem.response(.malformed("ids")) }
-      let isAdmission = admitted.route.name == .controlAdmit
-      let caller = Self.caller(request)
-      if isAdmission {
-        admitQuarantined(ids, origin, by: caller, through: sender)
-      } else {
-        drop(ids, by: caller, through: sender)
-      }
-    case .controlStatement: return say(request, through: sender)
-    case .controlErase:
-      erase(
-        String(decoding: request.body, as: UTF8.self), by: Self.caller(request), through: sender)
-    case .controlSink: return order(request, through: sender)
-    case .controlEvents:
-      guard let query = try? QueryString(request.query, of: admitted.route) else {
-        return Problem.response(.malformed("query"))
-      }
-      return feed(admitted.route, query, .all, through: sender)
-    case .controlRefusals: return refusals()
-    case .controlRecovered: return noteRecovered(request)
-    default: return Problem.noSuchRoute
+  /// Switches, folds again or removes projections for a `rebuild` command.
+  fileprivate func orderProjection(_ call: Call) -> HTTPResponse? {
+    guard
+      let order = (try? JSONDocument(parsing: call.request.body)).flatMap({
+        ProjectionOrder($0.root)
+      })
+    else { return Problem.response(.malformed("command")) }
+    service.ledger.perform(order) { call.sender.send(.json($0.json)) }
+    return nil
+  }
+
+  /// The feed, for `events --follow`.
+  fileprivate func followEvents(_ call: Call) throws(ParameterFault) -> HTTPResponse? {
+    guard let query = try? QueryString(call.request.query, of: call.route) else {
+      return Problem.response(.malformed("query"))
     }
+    return try feed(call, query)
+  }
+
+  fileprivate func eraseLocally(_ call: Call) -> HTTPResponse? {
+    erase(
+      String(decoding: call.request.body, as: UTF8.self), by: Self.caller(call.request),
+      through: call.sender)
     return nil
   }
 
@@ -59,7 +67,7 @@ extension LedgerHandler {
   }
 
   /// How many notifications were refused since the daemon started, by reason.
-  private func refusals() -> HTTPResponse {
+  fileprivate func countRefusals(_ call: Call) -> HTTPResponse? {
     .json([
       ("started_at", .integer(service.metrics.startedAt)),
       (
@@ -70,8 +78,8 @@ extension LedgerHandler {
   }
 
   /// Notes what a command found of an app. An app that is not configured is not shown.
-  private func noteRecovered(_ request: HTTPRequest) -> HTTPResponse {
-    guard let root = try? JSONDocument(parsing: request.body).root,
+  fileprivate func noteRecovered(_ call: Call) -> HTTPResponse? {
+    guard let root = try? JSONDocument(parsing: call.request.body).root,
       let bundleId = root["bundle_id"]?.string, configuration.apps[bundleId] != nil,
       let environment = root["environment"]?.string.flatMap(Environment.init(rawValue:))
     else { return Problem.response(.malformed("command")) }
@@ -82,12 +90,12 @@ extension LedgerHandler {
   /// Proves and submits the lines of a batch. `skip_bad` in the query continues after a refused
   /// line; `keep_chain` refuses a line that does not continue the journal's hash chain. The
   /// response has one outcome per line and is sent when the writer has processed them all.
-  private func ingest(_ request: HTTPRequest, through sender: ResponseSender) {
-    let lines = request.body.split(separator: 0x0A, omittingEmptySubsequences: false)
+  fileprivate func ingest(_ call: Call) -> HTTPResponse? {
+    let lines = call.request.body.split(separator: 0x0A, omittingEmptySubsequences: false)
     guard lines.count <= BatchReceive.maximumLines else {
-      return sender.send(Problem.response(.malformed("too_many_lines")))
+      return Problem.response(.malformed("too_many_lines"))
     }
-    let options = request.query?.split(separator: "&") ?? []
+    let options = call.request.query?.split(separator: "&") ?? []
     let (service, start) = (service, Clock.monotonicNanoseconds())
     BatchReceive.receive(
       lines, skipsRefused: options.contains("skip_bad"), receiver: receiver,
@@ -97,9 +105,10 @@ extension LedgerHandler {
       onOutcome: { service.record($0, $1) }
     ) { outcomes in
       service.record(batch: outcomes, since: start)
-      sender.send(.json([("outcomes", BatchReceive.json(outcomes))]))
+      call.sender.send(.json([("outcomes", BatchReceive.json(outcomes))]))
     }
     recordChainCache()
+    return nil
   }
 
   /// The ids in a body, one a line; nil if there are too many or one is no number.
@@ -126,10 +135,10 @@ extension LedgerHandler {
   }
 
   /// Ingests quarantined notifications again, under the current configuration.
-  private func admitQuarantined(
-    _ ids: [Int64], _ origin: Receiver.EvidenceOrigin?, by caller: Log.Field,
-    through sender: ResponseSender
-  ) {
+  fileprivate func admitQuarantined(_ call: Call) -> HTTPResponse? {
+    let (origin, list) = Self.origin(call.request.body)
+    guard let ids = Self.ids(list) else { return Problem.response(.malformed("ids")) }
+    let caller = Self.caller(call.request)
     let (service, start) = (service, Clock.monotonicNanoseconds())
     do throws(LedgerError) {
       try QuarantineAdmission.admit(
@@ -141,16 +150,18 @@ extension LedgerHandler {
         Log.write(
           .info, "quarantine_admitted",
           [("count", .integer(Int64(admitted))), ("ids", Self.listed(ids)), caller])
-        sender.send(.json([("outcomes", BatchReceive.json(outcomes))]))
+        call.sender.send(.json([("outcomes", BatchReceive.json(outcomes))]))
       }
+      return nil
     } catch {
-      sender.send(Problem.response(.unavailable("journal")))
+      return Problem.response(.unavailable("journal"))
     }
   }
 
   /// Does what a `sink` command asks.
-  private func order(_ request: HTTPRequest, through sender: ResponseSender) -> HTTPResponse? {
-    guard let root = try? JSONDocument(parsing: request.body).root,
+  fileprivate func commandSink(_ call: Call) -> HTTPResponse? {
+    let sender = call.sender
+    guard let root = try? JSONDocument(parsing: call.request.body).root,
       let command = SinkCommand(root)
     else { return Problem.response(.malformed("command")) }
     service.perform(command) { outcome in
@@ -167,14 +178,14 @@ extension LedgerHandler {
   }
 
   /// Journals a claim or a grant of a command, or the end of one.
-  private func say(_ request: HTTPRequest, through sender: ResponseSender) -> HTTPResponse? {
-    guard let root = try? JSONDocument(parsing: request.body).root,
+  fileprivate func journalStatement(_ call: Call) -> HTTPResponse? {
+    guard let root = try? JSONDocument(parsing: call.request.body).root,
       let statement = NewStatement(root, receivedAt: Clock.now())
     else { return Problem.response(.malformed("statement")) }
-    let caller = Self.caller(request)
+    let caller = Self.caller(call.request)
     service.ledger.submit(Receiver.Received(statement)) { [service] outcome in
       service.record(statement, outcome, by: caller)
-      sender.send(
+      call.sender.send(
         outcome.refusal.map { Problem.response($0) }
           ?? .json([("outcome", .string(outcome.name))]))
     }
@@ -182,9 +193,11 @@ extension LedgerHandler {
   }
 
   /// Deletes quarantined notifications.
-  private func drop(
-    _ ids: [Int64], by caller: Log.Field, through sender: ResponseSender
-  ) {
+  fileprivate func dropQuarantined(_ call: Call) -> HTTPResponse? {
+    guard let ids = Self.ids(call.request.body[...]) else {
+      return Problem.response(.malformed("ids"))
+    }
+    let caller = Self.caller(call.request)
     service.ledger.dropQuarantined(ids) { count in
       Log.write(
         .info, "quarantine_dropped",
@@ -192,9 +205,10 @@ extension LedgerHandler {
           ("count", .optional(count.map { Int64($0) })),
           ("ids", Self.listed(ids)), caller,
         ])
-      sender.send(
+      call.sender.send(
         count.map { .json([("dropped", .integer(Int64($0)))]) }
           ?? Problem.response(.unavailable("journal")))
     }
+    return nil
   }
 }

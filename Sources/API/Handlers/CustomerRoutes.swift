@@ -8,6 +8,53 @@ import Store
 import StrictJSON
 
 /// The routes about what customers may use, by name.
+extension Route {
+  static let customer = Route(
+    "getCustomer", .customers, "GET", "/v1/customers/{id}", .token(.read),
+    "Returns what one customer may use by name, and the rows that say so.",
+    [
+      .customerId, .by, .environment, .onlyBundleId, .asOf, .knownAt, .knowledge, .mapping,
+      .minSeq,
+    ],
+    replies: .usual(
+      "The customer; `known` is false if nothing is known under the id, which says nothing "
+        + "about access.", "Customer") + [.notModified], answer: LedgerHandler.getCustomer)
+
+  static let customers = Route(
+    "queryCustomers", .customers, "POST", "/v1/customers/query", .token(.read),
+    "Returns the same for up to 500 customers, in the order of their ids.",
+    bodies: [.customerQuery(nil)], bodyLimit: { _ in CustomerRoutes.bodyLimit },
+    replies: .usual("The customers.", "CustomerList"), answer: LedgerHandler.queryCustomers)
+}
+
+extension LedgerHandler {
+  fileprivate func getCustomer(_ call: Call) throws(ParameterFault) -> HTTPResponse? {
+    service.read(call, try CustomerRoutes.Asked(call), configuration)
+  }
+
+  fileprivate func queryCustomers(_ call: Call) -> HTTPResponse? {
+    // A body may be long: it is parsed where what it asks for is read.
+    service.answer(.long, call, bytes: call.request.body.count) { [service, configuration] _ in
+      do throws(ParameterFault) {
+        let asked = try CustomerRoutes.Asked(call.request.body)
+        return service.read(call, asked, configuration)
+      } catch {
+        return Problem.response(toBody: error)
+      }
+    }
+  }
+}
+
+extension LedgerService {
+  fileprivate func read(
+    _ call: Call, _ asked: CustomerRoutes.Asked, _ configuration: Configuration
+  ) -> HTTPResponse? {
+    read(call, asked.length, minSeq: asked.minSeq) { reader, isShort throws(LedgerError) in
+      try CustomerRoutes.response(asked, call, configuration, reader, isShort: isShort)
+    }
+  }
+}
+
 enum CustomerRoutes {
   /// Bytes that a query of the most and longest ids needs, each character written as two escapes of
   /// six bytes, with room for white space.
@@ -38,13 +85,12 @@ enum CustomerRoutes {
     /// The question of `GET /v1/customers/{id}`.
     ///
     /// - Throws: `ParameterFault` for the first that is not valid.
-    init(_ admitted: AdmittedRequest, _ request: HTTPRequest) throws(ParameterFault) {
+    init(_ call: Call) throws(ParameterFault) {
       isQuery = false
-      let query = try QueryString(request.query, of: admitted.route)
-      read { query[$0] }
+      read { call.query[$0] }
       let id = Parameter("id", kind.parameter, "")
-      guard id.accepts(admitted.id) else { throw ParameterFault(.invalid, id) }
-      ids = [admitted.id]
+      guard id.accepts(call.id) else { throw ParameterFault(.invalid, id) }
+      ids = [call.id]
     }
 
     /// The question of `POST /v1/customers/query`.
@@ -92,14 +138,15 @@ enum CustomerRoutes {
 
   /// - Parameter isShort: whether the answer is nil if it takes long.
   static func response(
-    _ asked: Asked, _ request: HTTPRequest, _ configuration: Configuration,
-    _ token: Configuration.ReadToken, _ reader: LedgerReader, isShort: Bool
+    _ asked: Asked, _ call: Call, _ configuration: Configuration, _ reader: LedgerReader,
+    isShort: Bool
   ) throws(LedgerError) -> HTTPResponse? {
     let apps = configuration.apps.keys.filter { app in
-      asked.bundleId ?? app == app && token.covers(environment: asked.environment, bundleId: app)
+      asked.bundleId ?? app == app
+        && call.token.covers(environment: asked.environment, bundleId: app)
     }
     var question = LedgerReader.Question(
-      asOf: asked.asOf, knownAt: asked.knownAt, now: Clock.now(), token: token)
+      asOf: asked.asOf, knownAt: asked.knownAt, now: Clock.now(), token: call.token)
     question.usesPresentKnowledge = asked.usesPresentKnowledge
     func about(_ id: String) -> LedgerReader.CustomerQuestion {
       var about = LedgerReader.CustomerQuestion(
@@ -113,7 +160,7 @@ enum CustomerRoutes {
       let about = about(asked.ids[0])
       if isShort, try reader.hasStatements(about: about, moreThan: maximumShortRows) { return nil }
       let customer = try reader.customer(about, question)
-      return isShort && customer.hasMore ? nil : EntityTag.response(customer.json, to: request)
+      return isShort && customer.hasMore ? nil : EntityTag.response(customer.json, to: call.request)
     }
     var customers = EncodedItems(limit: maximumIds)
     var rows = 0

@@ -7,7 +7,7 @@ import StrictJSON
 /// Answers the requests of one reactor thread, with a prover of its own. What must be read from a
 /// file is read by the threads of the `ReaderPool`.
 ///
-/// This file decides who answers; the extensions beside it answer, each for one group of routes.
+/// This file finds the route; the extensions beside it answer, each for one group of routes.
 public final class LedgerHandler: RequestHandler {
   let service: LedgerService
   private(set) var configuration: Configuration
@@ -22,9 +22,6 @@ public final class LedgerHandler: RequestHandler {
   var proven: [Ledger.Submitted] = []
   var chainCache = ChainCacheCounts()
   var overloadLog = OverloadLog()
-
-  /// The longest body of a request that needs none, in bytes.
-  private static let unusedBodyLimit = 4096
 
   /// - Throws: `LedgerError` when a file that the configuration names, such as a trust root
   ///   or a secret, cannot be used.
@@ -69,31 +66,25 @@ public final class LedgerHandler: RequestHandler {
     if route.isIngest, service.isDraining {
       return refused(Problem.response(.unavailable("shutting_down")))
     }
-    // A route that is open to anyone may show more to a token, and needs none.
-    var token = access.token(authorization: head.headers.all("Authorization"))
-    if case .tokens(let permissions) = route.access {
-      guard let token else { return refused(Problem.unauthorized()) }
-      guard !token.permissions.isDisjoint(with: permissions) else {
+    let found = access.token(authorization: head.headers.all("Authorization"))
+    let token: Configuration.ReadToken
+    switch route.access {
+    case .tokens(let permissions):
+      guard let found else { return refused(Problem.unauthorized()) }
+      guard !found.permissions.isDisjoint(with: permissions) else {
         return refused(Problem.notAllowed)
       }
-    } else if token?.permissions.contains(.read) == false {
-      token = nil
+      token = found
+    // A route that is open to anyone may show more to a token, and needs none.
+    case .anyone: token = found.flatMap { $0.permissions.contains(.read) ? $0 : nil } ?? .nobody
+    case .local: token = .all
     }
-    return .body(limit: bodyLimit(of: route), AdmittedRequest(match: match, token: token))
+    return .body(
+      limit: route.bodyLimit(bodyLimit), AdmittedRequest(match: match, token: token))
   }
 
   private func isOpen(_ route: Route, to peer: Peer) -> Bool {
     if case .local = route.access { peer.isLocal } else { true }
-  }
-
-  private func bodyLimit(of route: Route) -> Int {
-    switch route.name {
-    case .notifications, .transactions, .claim, .controlStatement: bodyLimit
-    case .receipts: SubmittedReceipt.maximumBytes
-    case .customers: CustomerRoutes.bodyLimit
-    case .controlIngest: (bodyLimit + 1024) * BatchReceive.maximumLines
-    default: Self.unusedBodyLimit
-    }
   }
 
   private func refused(_ response: HTTPResponse) -> Admission<AdmittedRequest> {
@@ -106,54 +97,16 @@ public final class LedgerHandler: RequestHandler {
   public func respond(
     to request: HTTPRequest, _ admitted: AdmittedRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
-    if let refusal = queryRefusal(admitted, request) { return refusal }
-    switch admitted.route.name {
-    case .notifications: return receive(request, through: sender)
-    case .claim, .release, .grant, .revoke: return say(admitted, request, through: sender)
-    case .erase: return erase(admitted, through: sender)
-    case .grants: return grants(admitted, request, through: sender)
-    case .transactions: return submit(admitted, request, through: sender)
-    case .receipts: return submitReceipt(admitted, request, through: sender)
-    case .overview, .quarantine, .comparison, .sinks, .events, .search:
-      return inspect(admitted, request, through: sender)
-    case .order: return order(admitted, through: sender)
-    case .entitlements, .entitlement, .purchases, .history, .customer, .customers:
-      return read(admitted, request, through: sender)
-    case .healthz: return .json(Answers.state.json("alive"))
-    case .readyz: return ready()
-    case .version: return version(admitted, through: sender)
-    case .metrics: return metrics(admitted, through: sender)
-    case .openAPI: return service.openAPI
-    case .page: return ConsolePages.response(request.path) ?? Problem.noSuchRoute
-    case .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
-      .controlErase, .controlSink, .controlEvents, .controlRefusals,
-      .controlRecovered:
-      return control(admitted, request, through: sender)
-    }
-  }
-
-  /// The refusal of a query where there is no parameter: one that is not read might have meant
-  /// something, such as another environment.
-  private func queryRefusal(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest
-  ) -> HTTPResponse? {
-    switch admitted.route.name {
-    case .transactions, .receipts, .erase, .customers, .order: break
-    default: return nil
-    }
-    guard admitted.token != nil else { return nil }
     do throws(ParameterFault) {
-      _ = try QueryString(request.query, of: admitted.route)
-      return nil
+      let call = try Call(request, admitted, sender)
+      return try call.route.answer(self)(call)
     } catch {
-      let response = Problem.response(error)
-      record(response)
-      return response
+      return service.finished(Problem.response(error))
     }
   }
 
   /// A notification has three signatures to verify.
-  public func isQueued(_ admitted: AdmittedRequest) -> Bool { admitted.route.isIngest }
+  public func isQueued(_ admitted: AdmittedRequest) -> Bool { admitted.match.route.isIngest }
 
   public func flush() {
     guard !proven.isEmpty else { return }

@@ -4,27 +4,44 @@ import Platform
 import Store
 
 /// The route that receives Apple's notifications.
+extension Route {
+  static let notifications = Route(
+    "postNotification", .ingest, "POST", "/v1/notifications", .anyone,
+    "Accepts an App Store Server Notification, version 2 or 1.",
+    bodies: [.notificationV2, .notificationV1], bodyLimit: { $0 },
+    replies: [
+      .answer("The notification is in the journal and synced to disk.", "Taken"),
+      Reply(400, "The notification is malformed and will never be valid."),
+      Reply(
+        401, "No configured trust root or shared secret authenticates the notification."),
+      Reply(
+        422,
+        "The notification is genuine but not admitted; it is stored in quarantine unless that is "
+          + "full of other apps' notifications."), .unavailable,
+    ], answer: LedgerHandler.postNotification)
+}
+
 extension LedgerHandler {
   /// Proves a notification and adds it to the batch that `flush` submits. The response is sent when
   /// the writer has journaled it (promise 1).
-  func receive(_ request: HTTPRequest, through sender: ResponseSender) -> HTTPResponse? {
+  fileprivate func postNotification(_ call: Call) -> HTTPResponse? {
     let now = Clock.now()
     let start = Clock.monotonicNanoseconds()
     defer { recordChainCache() }
     do throws(Refusal) {
-      let received = try receiver.receive(body: request.body, at: now)
+      let received = try receiver.receive(body: call.request.body, at: now)
       proven.append(
         (
           received,
           { [service] outcome in
-            sender.send(service.response(to: received, outcome, since: start))
+            call.sender.send(service.response(to: received, outcome, since: start))
           }
         ))
       return nil
     } catch {
       service.record(refusal: error, nil, since: start)
       return Problem.response(
-        error, to: .notification, finding: diagnosis(.notification).finding(request.body))
+        error, to: .notification, finding: diagnosis(.notification).finding(call.request.body))
     }
   }
 

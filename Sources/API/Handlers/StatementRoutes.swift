@@ -8,12 +8,85 @@ import StrictJSON
 
 /// The routes by which the owner says whose a purchase is, grants entitlements, and forgets
 /// accounts.
+extension Route {
+  static let claim = Route(
+    "claimPurchase", .accounts, "PUT", "/v1/accounts/{account}/transactions",
+    .token(.submit, .claim),
+    "Says that a user of yours has a purchase: with the signed transaction, or, by a token that "
+      + "may claim, with its id alone.",
+    [.account], bodies: [.signedTransaction, .claim], bodyLimit: { $0 },
+    replies: .usual(
+      "The claim is in the journal and synced to disk.", "Submitted",
+      .absent(Problem.noSuchAccount),
+      Reply(
+        422,
+        "The transaction is genuine, but of another app or environment than expected, or the "
+          + "Idempotency-Key came with another statement before; nothing is stored.")),
+    answer: LedgerHandler.claimPurchase)
+
+  static let release = Route(
+    "releasePurchase", .accounts, "DELETE", "/v1/accounts/{account}/transactions/{otid}",
+    .token(.submit, .claim), "Says that a user of yours has a purchase no longer.",
+    [.account, .id, .environment, .ownBundleId],
+    replies: .usual(
+      "The release is in the journal and synced to disk.", "Submitted",
+      .absent(Problem.noSuchAccount), reusedKey), answer: LedgerHandler.releasePurchase)
+
+  static let erase = Route(
+    "eraseAccount", .accounts, "DELETE", "/v1/accounts/{account}", .token(.erase),
+    "Forgets a user of yours: no file of the ledger names him any more.", [.account],
+    replies: [
+      .answer("It is forgotten.", "Erased"), .unauthorized, .notAllowed,
+      .absent(Problem.noSuchAccount), .unavailable,
+    ], answer: LedgerHandler.eraseAccount)
+
+  static let grants = Route(
+    "listGrants", .customers, "GET", "/v1/customers/{id}/grants", .token(.read, .grant),
+    "Lists what you granted to a customer, oldest first, ended grants included.",
+    [.customerId, .customerName, .environment, .onlyBundleId, .limit(500, default: 50), .after],
+    replies: .usual("A page of the grants.", "GrantList"), answer: LedgerHandler.listGrants)
+
+  static let grant = Route(
+    "createGrant", .customers, "POST", "/v1/customers/{id}/grants", .token(.grant),
+    "Grants a customer an entitlement without a purchase.",
+    [.customerId, .customerName, .environment, .ownBundleId], bodies: [.grant(nil)],
+    replies: .usual("The grant is in the journal and synced to disk.", "Granted", reusedKey),
+    answer: LedgerHandler.createGrant)
+
+  static let revoke = Route(
+    "revokeGrant", .customers, "DELETE", "/v1/customers/{id}/grants/{grant}", .token(.grant),
+    "Ends a grant.",
+    [.customerId, .grantId, .customerName, .environment, .ownBundleId, .reason],
+    replies: .usual(
+      "The end is in the journal and synced to disk.", "Granted", .absent(Problem.noSuchGrant),
+      reusedKey), answer: LedgerHandler.revokeGrant)
+
+  private static let reusedKey = Reply(
+    422, "The Idempotency-Key came with another statement before.")
+}
+
 extension LedgerHandler {
+  fileprivate func claimPurchase(_ call: Call) -> HTTPResponse? {
+    say("claim", call, StatementRequest.claim)
+  }
+
+  fileprivate func releasePurchase(_ call: Call) -> HTTPResponse? {
+    say("release", call, StatementRequest.release)
+  }
+
+  fileprivate func createGrant(_ call: Call) -> HTTPResponse? {
+    say("grant", call, StatementRequest.grant)
+  }
+
+  fileprivate func revokeGrant(_ call: Call) -> HTTPResponse? {
+    say("revoke", call, StatementRequest.revocation)
+  }
+
   /// A statement, with the evidence handed over beside it, that the writer has processed.
-  struct Said: Sendable {
-    let route: Route.Name
+  fileprivate struct Said: Sendable {
+    /// What names the route in the log.
+    let route: String
     let statement: NewStatement
-    let token: Configuration.ReadToken
     let outcome: Outcome
     /// When the whole request had been read, in monotonic nanoseconds.
     let start: Int64
@@ -21,26 +94,23 @@ extension LedgerHandler {
 
   /// Adds a statement to the batch that `flush` submits. The response is sent when the writer has
   /// journaled it (promise 1).
-  func say(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  private func say(
+    _ route: String, _ call: Call,
+    _ read: (StatementRequest) -> () throws(StatementFault) -> StatementRequest.Read
   ) -> HTTPResponse? {
-    guard let token = admitted.token else { return Problem.unauthorized() }
     let start = Clock.monotonicNanoseconds()
     do throws(StatementFault) {
-      let asked = try StatementRequest(admitted, request, token, configuration, receiver)
+      let (statement, evidence) =
+        try read(try StatementRequest(call, configuration, receiver))()
       guard
-        token.covers(
-          environment: asked.statement.environment, bundleId: asked.statement.bundleId)
+        call.token.covers(environment: statement.environment, bundleId: statement.bundleId)
       else { throw .notAllowed }
-      let (route, statement) = (admitted.route.name, asked.statement)
-      let parts = asked.evidence + [Receiver.Received(statement)]
+      let parts = evidence + [Receiver.Received(statement)]
       proven += parts.submissions { [service] received, outcome in
         service.record(received, outcome)
       } completion: { [service] outcome in
         service.respond(
-          to: Said(
-            route: route, statement: statement, token: token, outcome: outcome, start: start),
-          through: sender)
+          to: Said(route: route, statement: statement, outcome: outcome, start: start), call)
       }
       return nil
     } catch {
@@ -50,17 +120,10 @@ extension LedgerHandler {
     }
   }
 
-  /// Forgets an account.
-  ///
-  /// - Returns: nil; `sender` sends the answer later.
-  func erase(_ admitted: AdmittedRequest, through sender: ResponseSender) -> HTTPResponse? {
-    guard let token = admitted.token else { return Problem.unauthorized() }
+  fileprivate func eraseAccount(_ call: Call) -> HTTPResponse? {
     // An account is not of one app.
-    guard token.coversEverything else {
-      record(Problem.notAllowed)
-      return Problem.notAllowed
-    }
-    erase(admitted.id, by: ("token", .string(token.name)), through: sender)
+    guard call.token.coversEverything else { return service.finished(Problem.notAllowed) }
+    erase(call.id, by: ("token", .string(call.token.name)), through: call.sender)
     return nil
   }
 
@@ -84,54 +147,43 @@ extension LedgerHandler {
 
   /// Lists what was granted to a customer; to a token that may not read, what it granted itself.
   /// The cursor is the seq of the last grant shown.
-  func grants(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> HTTPResponse? {
-    guard let token = admitted.token else { return Problem.unauthorized() }
-    do throws(ParameterFault) {
-      let query = try QueryString(request.query, of: admitted.route)
-      let customer = try StatementRequest.customer(admitted, query)
-      let environment = query.environment ?? .production
-      let start = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } }
-      guard let after = start ?? .some(0) else { throw .after }
-      let limit = Int(query.integer("limit", of: admitted.route))
-      return service.answer(.short, admitted.route, token, through: sender) {
-        reader throws(LedgerError) in
-        let page = try reader.grants(of: customer, environment, after: after, limit: limit) {
-          grant in
-          token.covers(environment: environment, bundleId: grant.bundleId)
-            && query["bundle_id"].map { $0 == grant.bundleId } ?? true
-            && (token.permissions.contains(.read) || grant.token == token.name)
-        }
-        return .json(
-          page.grants.map(\.json), next: page.next.map(String.init), of: GrantDocument.object)
+  fileprivate func listGrants(_ call: Call) throws(ParameterFault) -> HTTPResponse? {
+    let (query, token, environment) = (call.query, call.token, call.environment)
+    let customer = try StatementRequest.customer(call)
+    let after = try query.position()
+    return service.answer(.short, call) { reader throws(LedgerError) in
+      let page = try reader.grants(of: customer, environment, after: after, limit: call.limit) {
+        grant in
+        token.covers(environment: environment, bundleId: grant.bundleId)
+          && query["bundle_id"].map { $0 == grant.bundleId } ?? true
+          && (token.permissions.contains(.read) || grant.token == token.name)
       }
-    } catch {
-      return Problem.response(error)
+      return .json(
+        page.grants.map(\.json), next: page.next.map(String.init), of: GrantDocument.object)
     }
   }
 }
 
 extension LedgerService {
   /// Responds to a statement that the writer has processed.
-  fileprivate func respond(to said: LedgerHandler.Said, through sender: ResponseSender) {
+  fileprivate func respond(to said: LedgerHandler.Said, _ call: Call) {
     let outcome = said.outcome
     record(
-      said.statement, outcome, by: ("token", .string(said.token.name)),
+      said.statement, outcome, by: ("token", .string(call.token.name)),
       [
-        ("route", .string("\(said.route)")),
+        ("route", .string(said.route)),
         Self.took(since: said.start),
       ])
-    if case .conflict = outcome { return sender.send(Problem.reusedKey) }
-    if let refusal = outcome.refusal { return sender.send(Problem.response(refusal)) }
-    answerJournaled(said.token, through: sender) { reader throws(LedgerError) in
-      try Self.answer(to: said, reader)
+    if case .conflict = outcome { return call.sender.send(Problem.reusedKey) }
+    if let refusal = outcome.refusal { return call.sender.send(Problem.response(refusal)) }
+    answerJournaled(call) { reader throws(LedgerError) in
+      try Self.answer(to: said, call.token, reader)
     }
   }
 
   /// What the answer shows: the row of the purchase, or the grant.
   private static func answer(
-    to said: LedgerHandler.Said, _ reader: LedgerReader
+    to said: LedgerHandler.Said, _ token: Configuration.ReadToken, _ reader: LedgerReader
   ) throws(LedgerError) -> JSONValue {
     let statement = said.statement
     switch statement.content {
@@ -139,7 +191,7 @@ extension LedgerService {
       let row = try row(
         of: StreamKey(
           environment: statement.environment, bundleId: statement.bundleId,
-          originalTransactionId: id), said.token, reader)
+          originalTransactionId: id), token, reader)
       return Answers.submitted.json((said.outcome, row))
     case .grant, .revocation, .catalog:
       var grant: GrantDocument?

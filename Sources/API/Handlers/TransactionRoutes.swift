@@ -6,12 +6,43 @@ import Queries
 import Store
 import StrictJSON
 
-/// The route that receives what an app hands over: a transaction that Apple signed.
+/// The routes that receive what an app hands over: a transaction that Apple signed, or its receipt.
+extension Route {
+  static let transactions = Route(
+    "submitTransaction", .ingest, "POST", "/v1/transactions", .token(.submit),
+    "Accepts a transaction that StoreKit 2 gave to the app, and returns its entitlement.",
+    bodies: [.signedTransaction], bodyLimit: { $0 },
+    replies: [
+      .answer("What Apple signed is in the journal, or held, and synced to disk.", "Submitted"),
+      Reply(400, "The request is malformed and will never be valid."),
+      Reply(401, "The token is missing or unknown, or Apple did not sign the transaction."),
+      .notAllowed,
+      Reply(
+        422,
+        "The transaction is genuine, but of another app or environment than expected; it is not "
+          + "stored."), .unavailable,
+    ], answer: LedgerHandler.submitTransaction)
+
+  static let receipts = Route(
+    "submitReceipt", .ingest, "POST", "/v1/receipts", .token(.submit),
+    "Accepts the receipt of an app, and returns the entitlements that it is about.",
+    bodies: [.appReceipt], bodyLimit: { _ in SubmittedReceipt.maximumBytes },
+    replies: [
+      .answer("What Apple signed is in the journal, or held, and synced to disk.", "Receipt"),
+      Reply(400, "The request is malformed and will never be valid."),
+      Reply(401, "The token is missing or unknown, or Apple did not sign the receipt."),
+      .notAllowed,
+      Reply(
+        422,
+        "The receipt is genuine and not admitted. It is stored in quarantine, unless it is of "
+          + "another environment than expected."), .unavailable,
+    ], answer: LedgerHandler.submitReceipt)
+}
+
 extension LedgerHandler {
   /// A submitted transaction that the writer has processed.
   fileprivate struct Result: Sendable {
     let stream: StreamKey
-    let token: Configuration.ReadToken
     let outcome: Outcome
     /// When the whole request had been read, in monotonic nanoseconds.
     let start: Int64
@@ -19,14 +50,12 @@ extension LedgerHandler {
 
   /// Proves a transaction and adds it to the batch that `flush` submits. The response is sent when
   /// the writer has journaled it (promise 1).
-  func submit(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> HTTPResponse? {
-    guard let token = admitted.token else { return Problem.unauthorized() }
+  fileprivate func submitTransaction(_ call: Call) -> HTTPResponse? {
+    let token = call.token
     let start = Clock.monotonicNanoseconds()
     defer { recordChainCache() }
     do throws(Refusal) {
-      guard let body = try? JSONDocument(parsing: request.body, within: .unproven) else {
+      guard let body = try? JSONDocument(parsing: call.request.body, within: .unproven) else {
         throw .malformed("json")
       }
       let submitted = try receiver.receive(
@@ -40,13 +69,12 @@ extension LedgerHandler {
         service.record(received, outcome)
       } completion: { [service] outcome in
         service.respond(
-          to: Result(stream: stream, token: token, outcome: outcome, start: start),
-          through: sender)
+          to: Result(stream: stream, outcome: outcome, start: start), call)
       }
       return nil
     } catch {
       return service.refused(
-        error, diagnosis(.transaction).finding(request.body), since: start)
+        error, diagnosis(.transaction).finding(call.request.body), since: start)
     }
   }
 }
@@ -61,10 +89,10 @@ extension LedgerService {
 
   /// Responds to a transaction that the writer has processed. This is the only place that returns
   /// 200 for a transaction (promise 1).
-  fileprivate func respond(to result: LedgerHandler.Result, through sender: ResponseSender) {
+  fileprivate func respond(to result: LedgerHandler.Result, _ call: Call) {
     let (stream, start) = (result.stream, result.start)
     if let refusal = result.outcome.refusal {
-      return sender.send(refused(refusal, since: start))
+      return call.sender.send(refused(refusal, since: start))
     }
     record(
       "transaction", result.outcome,
@@ -73,8 +101,8 @@ extension LedgerService {
         ("bundle_id", .string(stream.bundleId)),
         ("original_transaction_id", .string(stream.originalTransactionId)),
       ], since: start)
-    answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
-      Answers.submitted.json((result.outcome, try Self.row(of: stream, result.token, reader)))
+    answerJournaled(call) { reader throws(LedgerError) in
+      Answers.submitted.json((result.outcome, try Self.row(of: stream, call.token, reader)))
     }
   }
 
@@ -91,26 +119,12 @@ extension LedgerService {
     guard let row else { throw .busy }
     return row
   }
-
-  /// Answers what the writer has journaled, with the rows that it is about.
-  func answerJournaled(
-    _ token: Configuration.ReadToken, through sender: ResponseSender,
-    _ read: @escaping @Sendable (LedgerReader) throws(LedgerError) -> JSONValue
-  ) {
-    let refusal = answer(.short, nil, token, isForced: true, through: sender) {
-      reader throws(LedgerError) in
-      .json(try read(reader))
-    }
-    if let refusal { sender.send(refusal) }
-  }
 }
 
-/// The route that receives what an app hands over: its receipt.
 extension LedgerHandler {
   /// A submitted receipt that the writer has processed.
   fileprivate struct ReceiptResult: Sendable {
     let receipt: SubmittedReceipt
-    let token: Configuration.ReadToken
     let outcome: Outcome
     /// When the whole request had been read, in monotonic nanoseconds.
     let start: Int64
@@ -118,13 +132,11 @@ extension LedgerHandler {
 
   /// Proves a receipt and submits its parts. The response is sent when the writer has journaled all
   /// of them (promise 1).
-  func submitReceipt(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> HTTPResponse? {
-    guard let token = admitted.token else { return Problem.unauthorized() }
+  fileprivate func submitReceipt(_ call: Call) -> HTTPResponse? {
+    let token = call.token
     let start = Clock.monotonicNanoseconds()
     do throws(Refusal) {
-      guard let body = try? JSONDocument(parsing: request.body, within: .unproven) else {
+      guard let body = try? JSONDocument(parsing: call.request.body, within: .unproven) else {
         throw .malformed("json")
       }
       let receipt = try receiver.receive(submittedReceipt: body.root, at: Clock.now())
@@ -136,16 +148,15 @@ extension LedgerHandler {
         service.record(received, outcome)
       } completion: { [service] outcome in
         service.respond(
-          to: ReceiptResult(receipt: receipt, token: token, outcome: outcome, start: start),
-          through: sender)
+          to: ReceiptResult(receipt: receipt, outcome: outcome, start: start), call)
       }
       if !submissions.isEmpty { service.ledger.submit(whole: submissions) }
       return nil
     } catch {
       let isLate = error == .untrusted("chain_dates")
-      let finding = isLate ? BodyDiagnosis.lateReceipt(request.body) : nil
+      let finding = isLate ? BodyDiagnosis.lateReceipt(call.request.body) : nil
       return service.refused(
-        receipt: error, finding ?? diagnosis(.receipt).finding(request.body), since: start)
+        receipt: error, finding ?? diagnosis(.receipt).finding(call.request.body), since: start)
     }
   }
 }
@@ -160,10 +171,10 @@ extension LedgerService {
 
   /// Responds to a receipt that the writer has processed. This is the only place that returns 200
   /// for a receipt (promise 1).
-  fileprivate func respond(to result: LedgerHandler.ReceiptResult, through sender: ResponseSender) {
+  fileprivate func respond(to result: LedgerHandler.ReceiptResult, _ call: Call) {
     let (receipt, start) = (result.receipt, result.start)
     if case .refused(let refusal) = result.outcome {
-      return sender.send(refused(receipt: refusal, since: start))
+      return call.sender.send(refused(receipt: refusal, since: start))
     }
     record(
       "receipt", result.outcome,
@@ -173,10 +184,10 @@ extension LedgerService {
         ("streams", .integer(Int64(receipt.streams.count))),
       ], since: start)
     if let refusal = result.outcome.refusal {
-      return sender.send(Problem.response(refusal, to: .receipt, result.outcome))
+      return call.sender.send(Problem.response(refusal, to: .receipt, result.outcome))
     }
-    answerJournaled(result.token, through: sender) { reader throws(LedgerError) in
-      let rows = try Self.entitlements(of: receipt, result.token, reader)
+    answerJournaled(call) { reader throws(LedgerError) in
+      let rows = try Self.entitlements(of: receipt, call.token, reader)
       return Answers.receipt.json(
         (result.outcome, rows, receipt.streams.count > Self.maximumEntitlements))
     }

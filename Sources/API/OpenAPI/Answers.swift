@@ -27,17 +27,10 @@ enum Answers {
       ) { $0.foldVersion }
     ])
 
-  static let found = JSONObject<[FoundPurchase]>([
-    .type("list"), JSONMember("items", listOf: FoundPurchase.object) { $0 },
-  ])
-
-  static let order = JSONObject<[OrderPurchase]>([
-    .type("list"), JSONMember("items", listOf: OrderPurchase.object) { $0 },
-  ])
-
-  static let sinks = JSONObject<[DeliveryStatus]>([
-    .type("list"), JSONMember("items", listOf: DeliveryStatus.object) { $0 },
-  ])
+  /// A list without pages.
+  static func all<Item: Sendable>(of item: JSONObject<Item>) -> JSONObject<[Item]> {
+    JSONObject([.type("list"), JSONMember("items", listOf: item) { $0 }])
+  }
 
   // MARK: What was journaled
 
@@ -99,7 +92,7 @@ enum Answers {
   struct Version {
     let versions: [(name: String, version: String)]
     var digest: String?
-    var token: Configuration.ReadToken?
+    let token: Configuration.ReadToken
   }
 
   static let version = JSONObject<Version>(
@@ -114,7 +107,7 @@ enum Answers {
       ) { $0.digest },
       JSONMember(
         "may", .list(.oneOf(Configuration.Permission.allCases.map(\.rawValue)))
-      ) { $0.token.map { $0.permissions.map(\.rawValue).sorted() } },
+      ) { $0.token == .nobody ? nil : $0.token.permissions.map(\.rawValue).sorted() },
     ])
 
   static let state = JSONObject<String>([

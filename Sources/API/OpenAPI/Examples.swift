@@ -11,28 +11,20 @@ enum Examples {
   static func answer(_ schema: JSONSchema) -> JSONValue { value(schema.json, of: "") }
 
   /// A problem of a status, as a route sends it.
-  static func problem(_ status: Int, of route: Route) -> JSONValue {
-    let response =
-      switch status {
-      case 400 where route.name == .customers:
-        Problem.response(toBody: ParameterFault(.missing, "ids"))
-      case 400 where route.isIngest: Problem.response(.malformed("json"), to: .notification)
-      case 400: Problem.response(ParameterFault(.invalid, .environment).at(1))
-      case 401 where route.isIngest: Problem.response(.untrusted("signature"), to: .notification)
-      case 401: Problem.unauthorized()
-      case 403: Problem.notAllowed
-      case 404 where route.name == .comparison: Problem.noComparison
-      case 404 where route.name == .revoke: Problem.noSuchGrant
-      case 404 where route.tag == .accounts: Problem.noSuchAccount
-      case 404: Problem.noSuchEntitlement
-      case 410: Problem.otherHistory
-      case 422 where !route.isIngest: Problem.reusedKey
-      case 422:
-        Problem.response(
-          .notAdmitted("other_app"), to: .notification, .quarantined("other_app", isNew: true))
-      default: Problem.response(.unavailable("overload"))
-      }
-    return document(response)
+  static func problem(_ status: Int, of route: Route) -> HTTPResponse {
+    switch status {
+    case 400 where route.isIngest: Problem.response(.malformed("json"), to: .notification)
+    case 400 where !route.bodies.isEmpty: Problem.response(toBody: ParameterFault(.missing, "ids"))
+    case 400: Problem.response(ParameterFault(.invalid, .environment).at(1))
+    case 401 where route.isIngest: Problem.response(.untrusted("signature"), to: .notification)
+    case 401: Problem.unauthorized()
+    case 403: Problem.notAllowed
+    case 410: Problem.otherHistory
+    case 422:
+      Problem.response(
+        .notAdmitted("other_app"), to: .notification, .quarantined("other_app", isNew: true))
+    default: Problem.response(.unavailable("overload"))
+    }
   }
 
   static func document(_ response: HTTPResponse) -> JSONValue {

@@ -117,7 +117,7 @@ enum OpenAPI {
 
   private static func operation(_ route: Route) -> JSONValue {
     var members: [(String, JSONValue)] = [
-      ("operationId", .string(route.operationId)), ("summary", .string(route.summary)),
+      ("operationId", .optional(route.operationId)), ("summary", .string(route.summary)),
       ("tags", .array([.string(route.tag.rawValue)])),
     ]
     if !route.parameters.isEmpty {
@@ -127,26 +127,26 @@ enum OpenAPI {
     if let only = bodies.first {
       members.append(("requestBody", body(bodies.count == 1 ? only : .either(bodies))))
     }
-    let unchanged = route.isConditional ? [notModified] : []
     members.append(
-      ("responses", .object(route.replies.map { reply($0, of: route) } + unchanged + [transport])))
+      ("responses", .object(route.replies.map { reply($0, of: route) } + [transport])))
     if case .tokens = route.access {
       members.append(("security", .array([.object([("readToken", .array([]))])])))
     }
     return .object(members)
   }
 
-  private static func reply(_ reply: Route.Reply, of route: Route) -> (String, JSONValue) {
-    let (type, schema, example) =
-      switch reply.content {
-      case .json(let schema): ("application/json", schema, Examples.answer(schema))
-      case .text(let type): (type, JSONSchema.text(""), .string("subledger_journal_seq 42\n"))
-      case .problem:
-        (
-          "application/problem+json", JSONSchema.named("Problem"),
-          Examples.problem(reply.status, of: route)
-        )
-      }
+  private static func reply(_ reply: Reply, of route: Route) -> (String, JSONValue) {
+    let (type, schema, example): (String, JSONSchema, JSONValue)
+    switch reply.content {
+    case .json(let answer):
+      (type, schema, example) = ("application/json", answer, Examples.answer(answer))
+    case .text(let text):
+      (type, schema, example) = (text, .text(""), .string("subledger_journal_seq 42\n"))
+    case .problem(let problem):
+      (type, schema) = ("application/problem+json", .named("Problem"))
+      example = Examples.document(problem ?? Examples.problem(reply.status, of: route))
+    case .nothing: return (String(reply.status), described(reply.meaning))
+    }
     return (
       String(reply.status),
       .object([
@@ -158,11 +158,6 @@ enum OpenAPI {
       ])
     )
   }
-
-  private static let notModified = (
-    "304",
-    described("The answer is that of the ETag in If-None-Match, but for `as_of`; no body.")
-  )
 
   /// Requests that are not HTTP, too large or too slow are refused before a route is matched.
   private static let transport = (

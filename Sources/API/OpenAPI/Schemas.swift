@@ -9,9 +9,9 @@ enum Schemas {
   static let named: [(String, JSONSchema)] = [
     ("Entitlement", RowDocument.object.definition), ("EntitlementList", Answers.rows.definition),
     ("FoundPurchase", FoundPurchase.object.definition),
-    ("FoundPurchaseList", Answers.found.definition),
+    ("FoundPurchaseList", Answers.all(of: FoundPurchase.object).definition),
     ("OrderPurchase", OrderPurchase.object.definition),
-    ("OrderPurchaseList", Answers.order.definition),
+    ("OrderPurchaseList", Answers.all(of: OrderPurchase.object).definition),
     ("Transaction", TransactionLine.object.definition),
     ("TransactionList", Answers.list(of: TransactionLine.object).definition),
     ("History", History.object { $0.json }.definition),
@@ -37,7 +37,8 @@ enum Schemas {
     ("GrantList", Answers.list(of: GrantDocument.object).definition), of(.appReceipt),
     ("Receipt", Answers.receipt.definition), ("Event", Feed.item.definition),
     ("EventPage", Feed.object.definition), ("Sink", DeliveryStatus.object.definition),
-    ("SinkList", Answers.sinks.definition), ("Problem", Problem.object.definition),
+    ("SinkList", Answers.all(of: DeliveryStatus.object).definition),
+    ("Problem", Problem.object.definition),
     ("Message", Message.object.definition), ("MessageData", Message.content.definition),
   ]
 

@@ -13,8 +13,7 @@ final class FeedService: Sendable {
   /// A request for a page.
   private struct Waiter: Sendable {
     var question: Feed.Question
-    let route: Route
-    let sender: ResponseSender
+    let call: Call
     /// When it is answered even if there is nothing, nanoseconds of the clock that never steps; nil
     /// if it does not wait.
     let deadline: Int64?
@@ -24,7 +23,7 @@ final class FeedService: Sendable {
     var owner: String { question.token.name }
     /// Whether it is answered whether or not there is something.
     var isOver: Bool {
-      sender.hasClientEnded || deadline.map { Clock.monotonicNanoseconds() >= $0 } ?? true
+      call.sender.hasClientEnded || deadline.map { Clock.monotonicNanoseconds() >= $0 } ?? true
     }
   }
 
@@ -54,27 +53,23 @@ final class FeedService: Sendable {
   /// - Throws: `LedgerError` when the kernel refuses it.
   func start() throws(LedgerError) { try thread.start { [self] in run() } }
 
-  /// Answers a request through `sender`.
+  /// Answers a request through its sender.
   ///
-  /// - Parameters:
-  ///   - route: that it asked.
-  ///   - seconds: how long to wait for an event.
+  /// - Parameter seconds: how long to wait for an event.
   /// - Returns: false if too many wait; then it is not answered.
-  func ask(
-    _ question: Feed.Question, of route: Route, seconds: Int64, through sender: ResponseSender
-  ) -> Bool {
+  func ask(_ question: Feed.Question, _ call: Call, seconds: Int64) -> Bool {
     guard seconds > 0 else {
-      return read(Waiter(question: question, route: route, sender: sender, deadline: nil))
+      return read(Waiter(question: question, call: call, deadline: nil))
     }
     let waiter = Waiter(
-      question: question, route: route, sender: sender,
+      question: question, call: call,
       deadline: Clock.monotonicNanoseconds() + seconds * 1_000_000_000)
     guard enter(waiter.owner) else { return false }
     guard read(waiter) else {
       leave(waiter)
       return false
     }
-    sender.whenClientEnds { [thread] in thread.wake() }
+    call.sender.whenClientEnds { [thread] in thread.wake() }
     return true
   }
 
@@ -116,7 +111,7 @@ final class FeedService: Sendable {
 
   private func answer(_ waiter: Waiter, _ response: HTTPResponse) {
     leave(waiter)
-    waiter.sender.send(response)
+    waiter.call.sender.send(response)
   }
 
   private static var stopped: HTTPResponse { Problem.response(.unavailable("shutting_down")) }
@@ -132,7 +127,7 @@ final class FeedService: Sendable {
       waiter.question.place = .cursor(seq: page.seq, hash: Array(page.hash.prefix(4)))
       return nil
     } catch {
-      return LedgerHandler.problem(error, waiter.route, reader?.limit)
+      return LedgerHandler.problem(error, waiter.call.route, reader?.limit)
     }
   }
 

@@ -76,19 +76,25 @@ final class OrderLookup: Sendable {
   func stop() { thread.withLock { $0.take() }?.join() }
 }
 
+extension Route {
+  static let order = Route(
+    "lookUpOrder", .entitlements, "GET", "/v1/orders/{order}", .token(.lookup),
+    "Asks Apple for the purchases of an order id, as a customer's mail has it.", [.order],
+    replies: .usual(
+      "What Apple knows of the order; empty if nothing.", "OrderPurchaseList", .absent),
+    answer: LedgerHandler.lookUpOrder)
+}
+
 extension LedgerHandler {
-  /// `GET /v1/orders/{order}`: what Apple says of an order, and whether it is journaled.
-  func order(_ admitted: AdmittedRequest, through sender: ResponseSender) -> HTTPResponse? {
-    guard let token = admitted.token else { return Problem.unauthorized() }
-    guard Self.isOrder(admitted.id) else {
-      return service.finished(Problem.response(ParameterFault(.invalid, .order)))
-    }
+  /// What Apple says of an order, and whether it is journaled.
+  fileprivate func lookUpOrder(_ call: Call) throws(ParameterFault) -> HTTPResponse? {
+    guard Self.isOrder(call.id) else { throw ParameterFault(.invalid, .order) }
     let apps = configuration.apps.keys.filter {
-      token.covers(environment: .production, bundleId: $0)
+      call.token.covers(environment: .production, bundleId: $0)
     }
     guard let lookup = service.orderLookup else { return Problem.noKey }
-    let isStarted = lookup.start(admitted.id.uppercased(), Set(apps)) { [service] found in
-      service.answer(found, token, through: sender)
+    let isStarted = lookup.start(call.id.uppercased(), Set(apps)) { [service] found in
+      service.answer(found, call)
     }
     return isStarted ? nil : service.finished(Problem.response(.unavailable("order_busy")))
   }
@@ -101,27 +107,24 @@ extension LedgerHandler {
 }
 
 extension LedgerService {
-  fileprivate func answer(
-    _ found: Result<[OrderPurchase], LedgerError>, _ token: Configuration.ReadToken,
-    through sender: ResponseSender
-  ) {
+  fileprivate func answer(_ found: Result<[OrderPurchase], LedgerError>, _ call: Call) {
     let outcome = (try? found.get()).map { $0.isEmpty ? "unknown" : "found" } ?? "failed"
     Log.write(
-      .info, "order_lookup", [("outcome", .string(outcome)), ("token", .string(token.name))])
+      .info, "order_lookup", [("outcome", .string(outcome)), ("token", .string(call.token.name))])
     switch found {
     case .failure(let error):
-      sender.send(
+      call.sender.send(
         finished(
           error.code == .usage
             ? Problem.noKey : Problem.response(503, "apple", error.detail, retryAfter: 30)))
     case .success(let asked):
-      answerJournaled(token, through: sender) { reader throws(LedgerError) in
+      answerJournaled(call) { reader throws(LedgerError) in
         var purchases = asked
         for index in purchases.indices {
           let key = purchases[index].key
           purchases[index].isJournaled = try reader.hasPurchase(key)
         }
-        return Answers.order.json(purchases)
+        return Answers.all(of: OrderPurchase.object).json(purchases)
       }
     }
   }

@@ -69,7 +69,16 @@ package struct QueryString {
 
   func isTrue(_ name: String) -> Bool { values[name] == "true" }
 
-  /// An integer, or the default in the table of routes if the parameter is absent.
+  /// The parameter `after` of a list that is continued after a position; 0 if it is absent.
+  ///
+  /// - Throws: `ParameterFault` unless it is a positive integer.
+  func position() throws(ParameterFault) -> Int64 {
+    guard let text = values["after"] else { return 0 }
+    guard let position = Int64(text), position > 0 else { throw .after }
+    return position
+  }
+
+  /// An integer, or the default of the route if the parameter is absent.
   func integer(_ name: String, of route: Route) -> Int64 {
     for parameter in route.parameters where parameter.name == name {
       if case .integer(_, let usual) = parameter.kind {

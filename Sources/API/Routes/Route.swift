@@ -1,24 +1,15 @@
+import HTTPServer
 import Ledger
 import StrictJSON
 
-/// One route: a row of the table from which routing, `Allow`, the check of parameters and the
-/// OpenAPI document are derived, so that they cannot contradict each other.
+/// One route: its declaration, from which routing, `Allow`, the check of parameters and the OpenAPI
+/// document are derived, so that they cannot contradict each other; and the function that answers.
+///
+/// Each stands beside its function; `table` lists them.
 final class Route: Sendable {
-  /// Which code answers the route. The name of a public route is its operationId.
-  enum Name: Sendable, Hashable {
-    case notifications, transactions, receipts
-    case entitlements, entitlement, purchases, history, search, order
-    case customer, customers
-    case claim, release, erase
-    case grants, grant, revoke
-    case overview, quarantine, comparison, sinks, events
-    case healthz, readyz, metrics, version, openAPI
-    case page
-    case controlIngest, controlProjection
-    case controlAdmit, controlDrop
-    case controlStatement, controlErase, controlSink, controlEvents
-    case controlRefusals, controlRecovered
-  }
+  /// Answers a request whose token and query are valid; nil if the sender sends the answer later.
+  typealias Answer =
+    @Sendable (LedgerHandler) -> (Call) throws(ParameterFault) -> HTTPResponse?
 
   /// Who may use a route.
   enum Access: Sendable {
@@ -33,20 +24,26 @@ final class Route: Sendable {
     }
   }
 
-  /// A documented response. Refusals by the transport are not listed: every route can return them.
-  struct Reply: Sendable {
-    let status: Int
-    let meaning: String
-    let content: Content
+  /// How the document groups the routes: clients that are generated from it have a module for each.
+  enum Tag: String, CaseIterable {
+    case customers, accounts, entitlements, ingest, ledger, daemon
 
-    enum Content: Sendable {
-      case json(JSONSchema)
-      case text(String)
-      case problem
+    var meaning: String {
+      switch self {
+      case .customers: "What customers may use, by the names that the owner chose."
+      case .accounts: "Which of your users have which purchases."
+      case .entitlements: "Rows of single purchases, and their history."
+      case .ingest: "What Apple signed, to be proven and journaled."
+      case .ledger: "Counts, quarantine and comparisons of the whole ledger."
+      case .daemon: "The state of the daemon; open to anyone, but for metrics."
+      }
     }
   }
 
-  let name: Name
+  /// Its name in the document; nil for one that is not of the public contract: of the unix socket,
+  /// or a page of the console.
+  let operationId: String?
+  let tag: Tag
   /// `{name}` stands for one path segment.
   let path: String
   let method: String
@@ -58,37 +55,45 @@ final class Route: Sendable {
   let parameters: [Parameter]
   /// The bodies that it takes, one of them a request; empty if the route reads none.
   let bodies: [RequestBody]
+  /// The longest body, in bytes, from the configured one of a notification.
+  let bodyLimit: @Sendable (Int) -> Int
   let replies: [Reply]
+  let answer: Answer
   let pathParameters: [Parameter]
   let queryParameters: [Parameter]
+  /// Whether it journals something, or erases it.
+  let isIngest: Bool
+  /// Whether parameters that it does not have are refused: one that is not read might have meant
+  /// something, such as another environment. Apple, and who looks after the daemon, may add some.
+  let checksQuery: Bool
   /// What names it in the log.
   var title: String { "\(method) \(path)" }
 
   init(
-    _ name: Name, _ method: String, _ path: String, _ access: Access, _ summary: String,
-    _ parameters: [Parameter] = [], bodies: [RequestBody] = [], _ replies: [Reply] = []
+    _ operationId: String?, _ tag: Tag, _ method: String, _ path: String, _ access: Access,
+    _ summary: String, _ parameters: [Parameter] = [], bodies: [RequestBody] = [],
+    bodyLimit: @escaping @Sendable (Int) -> Int = { _ in 4096 }, replies: [Reply] = [],
+    answer: @escaping Answer
   ) {
-    self.name = name
-    self.method = method
-    self.path = path
-    self.access = access
-    self.summary = summary
-    self.parameters = parameters
-    self.bodies = bodies
-    self.replies = replies
+    (self.operationId, self.tag, self.method, self.path) = (operationId, tag, method, path)
+    (self.access, self.summary, self.parameters) = (access, summary, parameters)
+    (self.bodies, self.bodyLimit, self.replies) = (bodies, bodyLimit, replies)
+    self.answer = answer
     pathParameters = parameters.filter(\.isInPath)
     queryParameters = parameters.filter { !$0.isInPath }
     methods = method == "GET" ? ["GET", "HEAD"] : [method]
+    let isOfDaemon = tag == .daemon
+    checksQuery = if case .tokens = access { !isOfDaemon } else { false }
+    let isRead = if case .tokens(let all) = access { all.contains(.read) } else { isOfDaemon }
+    isIngest = !isRead && method != "GET"
   }
 
-  /// Whether it journals something, or erases it.
-  var isIngest: Bool {
-    switch name {
-    case .notifications, .transactions, .receipts, .claim, .release, .erase, .grant, .revoke: true
-    default: false
-    }
+  /// A route of the unix socket, by which a command hands work to the daemon.
+  convenience init(
+    local method: String, _ path: String, _ parameters: [Parameter] = [],
+    bodyLimit: @escaping @Sendable (Int) -> Int = { _ in 4096 }, answer: @escaping Answer
+  ) {
+    self.init(
+      nil, .daemon, method, path, .local, "", parameters, bodyLimit: bodyLimit, answer: answer)
   }
-
-  /// Whether its answers have an ETag, and If-None-Match is obeyed.
-  var isConditional: Bool { name == .entitlement || name == .customer }
 }

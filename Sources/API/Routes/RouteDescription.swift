@@ -1,14 +1,3 @@
-extension Route {
-  /// The routes of the public contract, in the table's order: not those of the unix socket, and not
-  /// the console's pages.
-  static var documented: [Route] {
-    table.filter { route in
-      if case .local = route.access { return false }
-      return route.name != .page
-    }
-  }
-}
-
 /// One route of the public contract, for documentation that is not OpenAPI.
 package struct RouteDescription: Sendable {
   package struct Parameter: Sendable {

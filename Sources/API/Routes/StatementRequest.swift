@@ -24,83 +24,96 @@ enum StatementFault: Error {
   }
 }
 
-/// A valid statement of a request, with the evidence that it hands over.
+/// Reads a statement from a request.
 struct StatementRequest {
-  let statement: NewStatement
-  private(set) var evidence: [Receiver.Received] = []
+  /// A valid statement, with the evidence that is handed over beside it.
+  typealias Read = (statement: NewStatement, evidence: [Receiver.Received])
+
+  private let call: Call
+  private let configuration: Configuration
+  private let receiver: Receiver
+  private let key: String?
 
   static let idempotencyKey = "Idempotency-Key"
 
+  /// - Throws: `StatementFault` for an Idempotency-Key that is not valid.
+  init(
+    _ call: Call, _ configuration: Configuration, _ receiver: Receiver
+  ) throws(StatementFault) {
+    (self.call, self.configuration, self.receiver) = (call, configuration, receiver)
+    key = try Self.key(call.request)
+  }
+
   /// - Throws: `StatementFault` for the first member or parameter that is not valid, for evidence
   ///   that is not proven, and for what the token may not say.
-  init(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ token: Configuration.ReadToken,
-    _ configuration: Configuration, _ receiver: Receiver
-  ) throws(StatementFault) {
-    let query = try mapError(
-      StatementFault.query, try QueryString(request.query, of: admitted.route))
-    let key = try Self.key(request)
-    func statement(
-      _ content: OwnerStatement.Content, _ customer: CustomerName, _ environment: Environment,
-      _ bundleId: String
-    ) -> NewStatement {
-      NewStatement(
-        content, of: customer, environment: environment, bundleId: bundleId, token: token.name,
-        idempotencyKey: key, receivedAt: Clock.now())
+  func claim() throws(StatementFault) -> Read {
+    let account = CustomerName(.account, call.id)
+    let body = try mapError(StatementFault.body, try RequestBody.claim.root(call.request.body))
+    guard body[SubmittedTransaction.transactionMember] != nil else {
+      // Anybody can send an id: without Apple's proof the token answers for it.
+      guard call.token.permissions.contains(.claim) else { throw .notAllowed }
+      let values = try mapError(StatementFault.body, try RequestBody.claim.values(body))
+      return statement(
+        .claim(originalTransactionId: values["originalTransactionId"] ?? ""), account,
+        values["environment"].map(Environment.init(rawValue:)) ?? .production,
+        try app(values["bundleId"], .body(ParameterFault(.missing, RequestBody.claimedApp))))
     }
-    let account = CustomerName(.account, admitted.id)
-    let environment = query.environment ?? .production
-    switch admitted.route.name {
-    case .claim:
-      let body = try mapError(StatementFault.body, try RequestBody.claim.root(request.body))
-      if body[SubmittedTransaction.transactionMember] != nil {
-        guard token.permissions.contains(.submit) else { throw .notAllowed }
-        let submitted = try mapError(
-          { StatementFault.refused($0, BodyDiagnosis(wanted: .transaction).finding(request.body)) },
-          try receiver.receive(submitted: body, at: Clock.now(), from: token.name))
-        let stream = submitted.stream
-        evidence = submitted.evidence
-        self.statement = statement(
-          .claim(originalTransactionId: stream.originalTransactionId), account,
-          stream.environment, stream.bundleId)
-      } else {
-        // Anybody can send an id: without Apple's proof the token answers for it.
-        guard token.permissions.contains(.claim) else { throw .notAllowed }
-        let values = try mapError(StatementFault.body, try RequestBody.claim.values(body))
-        self.statement = statement(
-          .claim(originalTransactionId: values["originalTransactionId"] ?? ""), account,
-          values["environment"].map(Environment.init(rawValue:)) ?? .production,
-          try Self.app(
-            values["bundleId"], configuration, token,
-            .body(ParameterFault(.missing, RequestBody.claimedApp))))
-      }
-    case .release:
-      self.statement = statement(
-        .release(originalTransactionId: admitted.match.ids[1]), account, environment,
-        try Self.app(query["bundle_id"], configuration, token, Self.unnamedApp))
-    default:
-      let customer = try mapError(
-        StatementFault.query, try Self.customer(admitted, query))
-      let app = try Self.app(query["bundle_id"], configuration, token, Self.unnamedApp)
-      let content: OwnerStatement.Content =
-        admitted.route.name == .revoke
-        ? .revocation(of: admitted.match.ids[1], reason: query["reason"])
-        : try mapError(
-          StatementFault.body,
-          try Self.grant(request.body, configuration.entitlements.names(in: [app])))
-      self.statement = statement(content, customer, environment, app)
-    }
+    guard call.token.permissions.contains(.submit) else { throw .notAllowed }
+    let submitted = try mapError(
+      {
+        StatementFault.refused($0, BodyDiagnosis(wanted: .transaction).finding(call.request.body))
+      },
+      try receiver.receive(submitted: body, at: Clock.now(), from: call.token.name))
+    let stream = submitted.stream
+    var read = statement(
+      .claim(originalTransactionId: stream.originalTransactionId), account, stream.environment,
+      stream.bundleId)
+    read.evidence = submitted.evidence
+    return read
+  }
+
+  /// - Throws: as `claim`.
+  func release() throws(StatementFault) -> Read {
+    statement(
+      .release(originalTransactionId: call.ids[1]), CustomerName(.account, call.id),
+      call.environment, try app())
+  }
+
+  /// - Throws: as `claim`.
+  func grant() throws(StatementFault) -> Read {
+    let customer = try mapError(StatementFault.query, try Self.customer(call))
+    let app = try app()
+    let content = try mapError(
+      StatementFault.body,
+      try Self.grant(call.request.body, configuration.entitlements.names(in: [app])))
+    return statement(content, customer, call.environment, app)
+  }
+
+  /// - Throws: as `claim`.
+  func revocation() throws(StatementFault) -> Read {
+    let customer = try mapError(StatementFault.query, try Self.customer(call))
+    return statement(
+      .revocation(of: call.ids[1], reason: call.query["reason"]), customer, call.environment,
+      try app())
+  }
+
+  private func statement(
+    _ content: OwnerStatement.Content, _ customer: CustomerName, _ environment: Environment,
+    _ bundleId: String
+  ) -> Read {
+    let statement = NewStatement(
+      content, of: customer, environment: environment, bundleId: bundleId, token: call.token.name,
+      idempotencyKey: key, receivedAt: Clock.now())
+    return (statement, [])
   }
 
   /// The customer of a path and its parameter `by`.
   ///
   /// - Throws: `ParameterFault` for an account token that is no UUID.
-  static func customer(
-    _ admitted: AdmittedRequest, _ query: QueryString
-  ) throws(ParameterFault) -> CustomerName {
-    let kind = query["by"].flatMap(CustomerName.Kind.init) ?? .appAccountToken
-    guard kind == .appAccountToken else { return CustomerName(kind, admitted.id) }
-    guard let uuid = NotificationUUID(admitted.id) else {
+  static func customer(_ call: Call) throws(ParameterFault) -> CustomerName {
+    let kind = call.query["by"].flatMap(CustomerName.Kind.init) ?? .appAccountToken
+    guard kind == .appAccountToken else { return CustomerName(kind, call.id) }
+    guard let uuid = NotificationUUID(call.id) else {
       throw ParameterFault(.invalid, "id", expected: .uuid)
     }
     return CustomerName(kind, uuid.description)
@@ -119,20 +132,17 @@ struct StatementRequest {
       entitlement: values["entitlement"] ?? "", until: until, reason: values["reason"])
   }
 
-  private static let unnamedApp = StatementFault.query(ParameterFault(.missing, .ownBundleId))
+  private func app() throws(StatementFault) -> String {
+    try app(call.query["bundle_id"], .query(ParameterFault(.missing, .ownBundleId)))
+  }
 
   /// The app that is named, or the only one that the token covers.
   ///
   /// - Parameter fault: thrown if the token covers several.
-  private static func app(
-    _ named: String?, _ configuration: Configuration, _ token: Configuration.ReadToken,
-    _ fault: StatementFault
-  ) throws(StatementFault) -> String {
+  private func app(_ named: String?, _ fault: StatementFault) throws(StatementFault) -> String {
     if let named { return named }
-    let apps = configuration.apps.keys.filter { token.bundleIds?.contains($0) ?? true }
-    guard apps.count == 1, let only = apps.first else {
-      throw fault
-    }
+    let apps = configuration.apps.keys.filter { call.token.bundleIds?.contains($0) ?? true }
+    guard apps.count == 1, let only = apps.first else { throw fault }
     return only
   }
 

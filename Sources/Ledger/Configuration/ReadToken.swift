@@ -46,6 +46,8 @@ extension Configuration {
 
     /// Covers everything, and is the token of no client: for who may read the data folder.
     package static let all = ReadToken(name: "", sha256: [])
+    /// Covers nothing: for who has no token.
+    package static let nobody = ReadToken(name: "", sha256: [], bundleIds: [], permissions: [])
 
     /// Whether the token covers everything, what belongs to no app included.
     public var coversEverything: Bool { covers(environment: nil, bundleId: nil) }
