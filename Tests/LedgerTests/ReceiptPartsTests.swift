@@ -47,7 +47,7 @@ import Testing
       let received = try receiver.receive(submittedReceipt: body.root, at: Sample.start)
       let done = BoundedQueue<Outcome>(capacity: 1)
       ledger.ledger.submit(
-        whole: received.submissions(onOutcome: { _, _ in }) { _ = done.enqueue($0) })
+        whole: received.parts.submissions(onOutcome: { _, _ in }) { _ = done.enqueue($0) })
       return done
     }
 

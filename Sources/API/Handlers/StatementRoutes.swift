@@ -82,18 +82,10 @@ extension LedgerHandler {
     say("revoke", call, StatementRequest.revocation)
   }
 
-  /// A statement, with the evidence handed over beside it, that the writer has processed.
-  fileprivate struct Said: Sendable {
-    /// What names the route in the log.
-    let route: String
-    let statement: NewStatement
-    let outcome: Outcome
-    /// When the whole request had been read, in monotonic nanoseconds.
-    let start: Int64
-  }
-
   /// Adds a statement to the batch that `flush` submits. The response is sent when the writer has
   /// journaled it (promise 1).
+  ///
+  /// - Parameter route: what names it in the log.
   private func say(
     _ route: String, _ call: Call,
     _ read: (StatementRequest) -> () throws(StatementFault) -> StatementRequest.Read
@@ -109,8 +101,7 @@ extension LedgerHandler {
       proven += parts.submissions { [service] received, outcome in
         service.record(received, outcome)
       } completion: { [service] outcome in
-        service.respond(
-          to: Said(route: route, statement: statement, outcome: outcome, start: start), call)
+        service.respond(to: statement, route, outcome, call, since: start)
       }
       return nil
     } catch {
@@ -165,41 +156,32 @@ extension LedgerHandler {
 }
 
 extension LedgerService {
-  /// Responds to a statement that the writer has processed.
-  fileprivate func respond(to said: LedgerHandler.Said, _ call: Call) {
-    let outcome = said.outcome
+  /// Responds to a statement that the writer has processed: with the row of the purchase, or the
+  /// grant.
+  fileprivate func respond(
+    to statement: NewStatement, _ route: String, _ outcome: Outcome, _ call: Call,
+    since start: Int64
+  ) {
     record(
-      said.statement, outcome, by: ("token", .string(call.token.name)),
-      [
-        ("route", .string(said.route)),
-        Self.took(since: said.start),
-      ])
+      statement, outcome, by: ("token", .string(call.token.name)),
+      [("route", .string(route)), Self.took(since: start)])
     if case .conflict = outcome { return call.sender.send(Problem.reusedKey) }
     if let refusal = outcome.refusal { return call.sender.send(Problem.response(refusal)) }
     answerJournaled(call) { reader throws(LedgerError) in
-      try Self.answer(to: said, call.token, reader)
-    }
-  }
-
-  /// What the answer shows: the row of the purchase, or the grant.
-  private static func answer(
-    to said: LedgerHandler.Said, _ token: Configuration.ReadToken, _ reader: LedgerReader
-  ) throws(LedgerError) -> JSONValue {
-    let statement = said.statement
-    switch statement.content {
-    case .claim(let id), .release(let id):
-      let row = try row(
-        of: StreamKey(
+      switch statement.content {
+      case .claim(let id), .release(let id):
+        let stream = StreamKey(
           environment: statement.environment, bundleId: statement.bundleId,
-          originalTransactionId: id), token, reader)
-      return Answers.submitted.json((said.outcome, row))
-    case .grant, .revocation, .catalog:
-      var grant: GrantDocument?
-      // The event of this statement, or of the one that it repeats: an equal one is another's.
-      if let customer = statement.customer, let seq = said.outcome.seq {
-        grant = try reader.grant(at: seq, of: customer)
+          originalTransactionId: id)
+        return Answers.submitted.json((outcome, try Self.row(of: stream, call.token, reader)))
+      case .grant, .revocation, .catalog:
+        var grant: GrantDocument?
+        // The event of this statement, or of the one that it repeats: an equal one is another's.
+        if let customer = statement.customer, let seq = outcome.seq {
+          grant = try reader.grant(at: seq, of: customer)
+        }
+        return Answers.granted.json((outcome, grant))
       }
-      return Answers.granted.json((said.outcome, grant))
     }
   }
 

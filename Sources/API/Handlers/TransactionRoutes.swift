@@ -26,7 +26,7 @@ extension Route {
   static let receipts = Route(
     "submitReceipt", .ingest, "POST", "/v1/receipts", .token(.submit),
     "Accepts the receipt of an app, and returns the entitlements that it is about.",
-    bodies: [.appReceipt], bodyLimit: { _ in SubmittedReceipt.maximumBytes },
+    bodies: [.appReceipt], bodyLimit: { _ in SubmittedEvidence.maximumBytes },
     replies: [
       .answer("What Apple signed is in the journal, or held, and synced to disk.", "Receipt"),
       Reply(400, "The request is malformed and will never be valid."),
@@ -40,71 +40,103 @@ extension Route {
 }
 
 extension LedgerHandler {
-  /// A submitted transaction that the writer has processed.
-  fileprivate struct Result: Sendable {
-    let stream: StreamKey
-    let outcome: Outcome
-    /// When the whole request had been read, in monotonic nanoseconds.
-    let start: Int64
+  fileprivate func submitTransaction(_ call: Call) -> HTTPResponse? {
+    submit(call, .transaction) { receiver, root, now throws(Refusal) in
+      try receiver.receive(submitted: root, at: now, from: call.token.name)
+    } whole: { submissions in
+      proven += submissions
+    }
   }
 
-  /// Proves a transaction and adds it to the batch that `flush` submits. The response is sent when
-  /// the writer has journaled it (promise 1).
-  fileprivate func submitTransaction(_ call: Call) -> HTTPResponse? {
-    let token = call.token
+  fileprivate func submitReceipt(_ call: Call) -> HTTPResponse? {
+    submit(call, .receipt) { receiver, root, now throws(Refusal) in
+      try receiver.receive(submittedReceipt: root, at: now)
+    } whole: { submissions in
+      service.ledger.submit(whole: submissions)
+    }
+  }
+
+  /// Proves what an app hands over, and submits its parts. The response is sent when the writer has
+  /// journaled all of them (promise 1).
+  ///
+  /// - Parameter submit: a transaction is added to the batch that `flush` submits; a receipt may
+  ///   have more parts than the writer's queue takes.
+  private func submit(
+    _ call: Call, _ subject: Problem.Subject,
+    _ receive: (Receiver, JSONElement, _ now: Int64) throws(Refusal) -> SubmittedEvidence,
+    whole submit: ([Ledger.Submitted]) -> Void
+  ) -> HTTPResponse? {
     let start = Clock.monotonicNanoseconds()
     defer { recordChainCache() }
     do throws(Refusal) {
       guard let body = try? JSONDocument(parsing: call.request.body, within: .unproven) else {
         throw .malformed("json")
       }
-      let submitted = try receiver.receive(
-        submitted: body.root, at: Clock.now(), from: token.name)
-      let stream = submitted.stream
-      guard token.covers(environment: stream.environment, bundleId: stream.bundleId) else {
-        record(Problem.notAllowed)
-        return Problem.notAllowed
-      }
-      proven += submitted.evidence.submissions { [service] received, outcome in
+      let submitted = try receive(receiver, body.root, Clock.now())
+      guard
+        call.token.covers(environment: submitted.environment, bundleId: submitted.bundleId)
+      else { return service.finished(Problem.notAllowed) }
+      let submissions = submitted.parts.submissions { [service] received, outcome in
         service.record(received, outcome)
       } completion: { [service] outcome in
-        service.respond(
-          to: Result(stream: stream, outcome: outcome, start: start), call)
+        service.respond(to: submitted, subject, outcome, call, since: start)
       }
+      if !submissions.isEmpty { submit(submissions) }
       return nil
     } catch {
+      let isLate = subject == .receipt && error == .untrusted("chain_dates")
+      let finding = isLate ? BodyDiagnosis.lateReceipt(call.request.body) : nil
       return service.refused(
-        error, diagnosis(.transaction).finding(call.request.body), since: start)
+        error, subject, finding ?? diagnosis(subject).finding(call.request.body), since: start)
     }
   }
 }
 
 extension LedgerService {
   fileprivate func refused(
-    _ refusal: Refusal, _ finding: BodyFinding? = nil, since start: Int64
+    _ refusal: Refusal, _ subject: Problem.Subject, _ finding: BodyFinding? = nil,
+    since start: Int64
   ) -> HTTPResponse {
-    record("transaction", .refused(refusal), about: nil, since: start)
-    return Problem.response(refusal, to: .transaction, finding: finding)
+    record("\(subject)", .refused(refusal), about: nil, since: start)
+    return Problem.response(refusal, to: subject, finding: finding)
   }
 
-  /// Responds to a transaction that the writer has processed. This is the only place that returns
-  /// 200 for a transaction (promise 1).
-  fileprivate func respond(to result: LedgerHandler.Result, _ call: Call) {
-    let (stream, start) = (result.stream, result.start)
-    if let refusal = result.outcome.refusal {
-      return call.sender.send(refused(refusal, since: start))
+  /// Responds to what the writer has processed. This is the only place that returns 200 for a
+  /// transaction or a receipt (promise 1).
+  fileprivate func respond(
+    to submitted: SubmittedEvidence, _ subject: Problem.Subject, _ outcome: Outcome, _ call: Call,
+    since start: Int64
+  ) {
+    if case .refused(let refusal) = outcome {
+      return call.sender.send(refused(refusal, subject, since: start))
     }
+    let streams = submitted.streams
+    let about: Log.Field =
+      subject == .receipt
+      ? ("streams", .integer(Int64(streams.count)))
+      : ("original_transaction_id", .optional(streams.first?.originalTransactionId))
     record(
-      "transaction", result.outcome,
+      "\(subject)", outcome,
       about: [
-        ("environment", .string(stream.environment.rawValue)),
-        ("bundle_id", .string(stream.bundleId)),
-        ("original_transaction_id", .string(stream.originalTransactionId)),
+        ("environment", .string(submitted.environment.rawValue)),
+        ("bundle_id", .string(submitted.bundleId)), about,
       ], since: start)
+    if let refusal = outcome.refusal {
+      return call.sender.send(Problem.response(refusal, to: subject, outcome))
+    }
     answerJournaled(call) { reader throws(LedgerError) in
-      Answers.submitted.json((result.outcome, try Self.row(of: stream, call.token, reader)))
+      var rows: [RowDocument] = []
+      for stream in streams.prefix(Self.maximumEntitlements) {
+        if let row = try Self.row(of: stream, call.token, reader) { rows.append(row) }
+      }
+      return subject == .receipt
+        ? Answers.receipt.json((outcome, rows, streams.count > Self.maximumEntitlements))
+        : Answers.submitted.json((outcome, rows.first))
     }
   }
+
+  /// The most entitlements of an answer.
+  private static let maximumEntitlements = 100
 
   /// The row of what was journaled; nil for a token that may not read.
   ///
@@ -118,92 +150,6 @@ extension LedgerService {
       LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: token))
     guard let row else { throw .busy }
     return row
-  }
-}
-
-extension LedgerHandler {
-  /// A submitted receipt that the writer has processed.
-  fileprivate struct ReceiptResult: Sendable {
-    let receipt: SubmittedReceipt
-    let outcome: Outcome
-    /// When the whole request had been read, in monotonic nanoseconds.
-    let start: Int64
-  }
-
-  /// Proves a receipt and submits its parts. The response is sent when the writer has journaled all
-  /// of them (promise 1).
-  fileprivate func submitReceipt(_ call: Call) -> HTTPResponse? {
-    let token = call.token
-    let start = Clock.monotonicNanoseconds()
-    do throws(Refusal) {
-      guard let body = try? JSONDocument(parsing: call.request.body, within: .unproven) else {
-        throw .malformed("json")
-      }
-      let receipt = try receiver.receive(submittedReceipt: body.root, at: Clock.now())
-      guard token.covers(environment: receipt.environment, bundleId: receipt.bundleId) else {
-        record(Problem.notAllowed)
-        return Problem.notAllowed
-      }
-      let submissions = receipt.submissions { [service] received, outcome in
-        service.record(received, outcome)
-      } completion: { [service] outcome in
-        service.respond(
-          to: ReceiptResult(receipt: receipt, outcome: outcome, start: start), call)
-      }
-      if !submissions.isEmpty { service.ledger.submit(whole: submissions) }
-      return nil
-    } catch {
-      let isLate = error == .untrusted("chain_dates")
-      let finding = isLate ? BodyDiagnosis.lateReceipt(call.request.body) : nil
-      return service.refused(
-        receipt: error, finding ?? diagnosis(.receipt).finding(call.request.body), since: start)
-    }
-  }
-}
-
-extension LedgerService {
-  fileprivate func refused(
-    receipt refusal: Refusal, _ finding: BodyFinding? = nil, since start: Int64
-  ) -> HTTPResponse {
-    record("receipt", .refused(refusal), about: nil, since: start)
-    return Problem.response(refusal, to: .receipt, finding: finding)
-  }
-
-  /// Responds to a receipt that the writer has processed. This is the only place that returns 200
-  /// for a receipt (promise 1).
-  fileprivate func respond(to result: LedgerHandler.ReceiptResult, _ call: Call) {
-    let (receipt, start) = (result.receipt, result.start)
-    if case .refused(let refusal) = result.outcome {
-      return call.sender.send(refused(receipt: refusal, since: start))
-    }
-    record(
-      "receipt", result.outcome,
-      about: [
-        ("environment", .string(receipt.environment.rawValue)),
-        ("bundle_id", .string(receipt.bundleId)),
-        ("streams", .integer(Int64(receipt.streams.count))),
-      ], since: start)
-    if let refusal = result.outcome.refusal {
-      return call.sender.send(Problem.response(refusal, to: .receipt, result.outcome))
-    }
-    answerJournaled(call) { reader throws(LedgerError) in
-      let rows = try Self.entitlements(of: receipt, call.token, reader)
-      return Answers.receipt.json(
-        (result.outcome, rows, receipt.streams.count > Self.maximumEntitlements))
-    }
-  }
-
-  /// The most entitlements of an answer.
-  private static let maximumEntitlements = 100
-
-  private static func entitlements(
-    of receipt: SubmittedReceipt, _ token: Configuration.ReadToken, _ reader: LedgerReader
-  ) throws(LedgerError) -> [RowDocument] {
-    var rows: [RowDocument] = []
-    for stream in receipt.streams.prefix(maximumEntitlements) {
-      if let row = try row(of: stream, token, reader) { rows.append(row) }
-    }
-    return rows
   }
 }
 

@@ -17,7 +17,7 @@ struct BodyDiagnosis {
 
   /// Nil if its form tells no more than the code of the refusal, or was not looked at.
   func finding(_ body: [UInt8]) -> BodyFinding? {
-    let maximum = wanted == .receipt ? SubmittedReceipt.explainedBytes : Self.maximumBytes
+    let maximum = wanted == .receipt ? SubmittedEvidence.explainedBytes : Self.maximumBytes
     guard body.count <= maximum else { return nil }
     let text = ByteSearch.trimmed(body[...])
     if text.isEmpty { return .empty }
@@ -42,7 +42,7 @@ struct BodyDiagnosis {
 
   /// Why the certificates of a receipt were not valid when it was made; nil as of `finding(_:)`.
   static func lateReceipt(_ body: [UInt8]) -> BodyFinding? {
-    guard body.count <= SubmittedReceipt.explainedBytes,
+    guard body.count <= SubmittedEvidence.explainedBytes,
       let root = try? JSONDocument(parsing: body, within: .unproven).root
     else { return nil }
     return root[Problem.Subject.receipt.member]?.string.flatMap {

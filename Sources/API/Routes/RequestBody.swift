@@ -140,7 +140,7 @@ extension RequestBody {
     name: "SignedTransaction", meaning: "A transaction of StoreKit 2, as the app received it.",
     members: [
       Parameter(
-        SubmittedTransaction.transactionMember, .signed,
+        SubmittedEvidence.transactionMember, .signed,
         "The JWS of a StoreKit 2 transaction, in compact form."),
       Parameter("signedRenewalInfo", .signed, "The JWS of its renewal information."),
       expectedEnvironment,

@@ -49,7 +49,7 @@ struct StatementRequest {
   func claim() throws(StatementFault) -> Read {
     let account = CustomerName(.account, call.id)
     let body = try mapError(StatementFault.body, try RequestBody.claim.root(call.request.body))
-    guard body[SubmittedTransaction.transactionMember] != nil else {
+    guard body[SubmittedEvidence.transactionMember] != nil else {
       // Anybody can send an id: without Apple's proof the token answers for it.
       guard call.token.permissions.contains(.claim) else { throw .notAllowed }
       let values = try mapError(StatementFault.body, try RequestBody.claim.values(body))
@@ -64,11 +64,10 @@ struct StatementRequest {
         StatementFault.refused($0, BodyDiagnosis(wanted: .transaction).finding(call.request.body))
       },
       try receiver.receive(submitted: body, at: Clock.now(), from: call.token.name))
-    let stream = submitted.stream
+    let id = submitted.streams.first?.originalTransactionId ?? ""
     var read = statement(
-      .claim(originalTransactionId: stream.originalTransactionId), account, stream.environment,
-      stream.bundleId)
-    read.evidence = submitted.evidence
+      .claim(originalTransactionId: id), account, submitted.environment, submitted.bundleId)
+    read.evidence = submitted.parts
     return read
   }
 

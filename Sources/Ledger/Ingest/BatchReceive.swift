@@ -7,7 +7,7 @@ import Synchronization
 /// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
 /// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time. Such a line may
 /// have the member `arrival`, with or without the time: how the notification arrived. A line may
-/// also be evidence (`EvidenceLine`, `ReceiptLine`, `SubmittedTransaction`, `SubmittedReceipt`).
+/// also be evidence (`EvidenceLine`, `ReceiptLine`, `SubmittedEvidence`).
 ///
 /// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
 /// lines. What the owner says is nothing that a file may say (promise 3), because nobody signed it:
@@ -68,7 +68,7 @@ public enum BatchReceive {
   ///
   /// - Parameter limit: bytes of a POST body.
   public static func maximumLine(_ limit: Int) -> Int {
-    max(limit + otherBytes, SubmittedReceipt.maximumBytes + ReceiptLine.maximumOtherBytes)
+    max(limit + otherBytes, SubmittedEvidence.maximumBytes + ReceiptLine.maximumOtherBytes)
   }
 
   /// The most lines of one batch.
@@ -135,7 +135,7 @@ public enum BatchReceive {
       whole: OutcomeCollector.submissions(submissions, of: outcomes, onOutcome, completion))
   }
 
-  /// Proves one line, without its line end: one event, or those of a `SubmittedTransaction` or of
+  /// Proves one line, without its line end: one event, or those of a `SubmittedEvidence` or of
   /// a receipt, which are none if it lists no purchase.
   ///
   /// - Throws: as `Receiver.receive`, and `Refusal.malformed` for a line that is too long, ends in
@@ -156,15 +156,15 @@ public enum BatchReceive {
     if let line = ReceiptLine(root) {
       return try receive(line, root, receiver, at: now, verifying: chain)
     }
-    if chain == nil, root[SubmittedReceipt.receiptMember] != nil {
+    if chain == nil, root[SubmittedEvidence.receiptMember] != nil {
       return try receiver.receive(submittedReceipt: root, at: now).parts
     }
     guard line.count <= limit + otherBytes else { throw .malformed("too_long") }
     if let line = EvidenceLine(root) {
       return [try receive(line, root, receiver, at: now, verifying: chain)]
     }
-    if chain == nil, root[SubmittedTransaction.transactionMember] != nil {
-      return try receiver.receive(submitted: root, at: now, from: "ingest").evidence
+    if chain == nil, root[SubmittedEvidence.transactionMember] != nil {
+      return try receiver.receive(submitted: root, at: now, from: "ingest").parts
     }
     let isWrapped = root["received_at_ms"] != nil || root["arrival"] != nil
     guard let exported = root["body"], isWrapped else {
@@ -266,7 +266,7 @@ final class OutcomeCollector: Sendable {
       let former = state.outcomes[index]
       state.outcomes[index] =
         former == .skipped
-        ? outcome : SubmittedTransaction.combined([former, outcome])
+        ? outcome : SubmittedEvidence.combined([former, outcome])
       state.waiting -= 1
       return state.waiting == 0 ? state.outcomes : nil
     }
@@ -299,16 +299,18 @@ final class OutcomeCollector: Sendable {
 }
 
 extension [Receiver.Received] {
-  /// The parts of one request, at least one, for the writer.
+  /// The parts of one request, for the writer. A receipt without in-app records has none.
   ///
   /// - Parameters:
   ///   - onOutcome: called for each part, on the writer's thread.
-  ///   - completion: called once, on the writer's thread, with what became of the whole.
+  ///   - completion: called once with what became of the whole: on the writer's thread, or at once
+  ///     if there are no parts.
   public func submissions(
     onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void,
     completion: @escaping @Sendable (Outcome) -> Void
   ) -> [Ledger.Submitted] {
-    OutcomeCollector.submissions(map { (0, $0) }, of: [.skipped], onOutcome) {
+    if isEmpty { completion(.held(isNew: true)) }
+    return OutcomeCollector.submissions(map { (0, $0) }, of: [.skipped], onOutcome) {
       completion($0.first ?? .skipped)
     }
   }

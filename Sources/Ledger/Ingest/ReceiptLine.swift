@@ -27,7 +27,7 @@ public struct ReceiptLine {
 
   /// Reads a line; nil if it is something else.
   init?(_ root: JSONElement) {
-    guard let body = root["body"], let text = body[SubmittedReceipt.receiptMember]?.string,
+    guard let body = root["body"], let text = body[SubmittedEvidence.receiptMember]?.string,
       let receipt = Base64.decode(ArraySlice(text.utf8)),
       let environment = body["environment"]?.string
     else { return nil }
@@ -64,7 +64,7 @@ public struct ReceiptLine {
   ) -> JSONValue {
     .object([
       (
-        SubmittedReceipt.receiptMember,
+        SubmittedEvidence.receiptMember,
         .string(String(decoding: Base64.encode(receipt), as: UTF8.self))
       ),
       (idMember, .string(originalTransactionId)), ("bundleId", .string(bundleId)),

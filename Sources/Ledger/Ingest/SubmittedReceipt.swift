@@ -1,27 +1,10 @@
-public import AppStore
+import AppStore
 import Platform
 import SignedData
 public import Store
 public import StrictJSON
 
-/// What an app hands over through the user's backend: its receipt.
-///
-///     {"receipt":"…","environment":"Sandbox"}
-///
-/// `receipt` is the file in base64, perhaps with line breaks. `environment` is what the backend
-/// expects, Production if it is left out.
-public struct SubmittedReceipt: Sendable {
-  static let receiptMember = "receipt"
-  fileprivate static let members = [receiptMember, "environment"]
-
-  public let bundleId: String
-  public let environment: Environment
-  /// The customers that it is about, those who bought last first.
-  public let streams: [StreamKey]
-  /// One for each customer, or one for quarantine. Empty if it has no in-app records: then it says
-  /// nothing of anybody.
-  let parts: [Receiver.Received]
-
+extension SubmittedEvidence {
   /// The longest line or body with a receipt, in bytes: base64 takes a third more.
   public static let maximumBytes = 3 << 20
 
@@ -29,27 +12,12 @@ public struct SubmittedReceipt: Sendable {
   /// a column of 64 KiB keeps of a receipt. Of more the first bytes tell, because looking at it all
   /// would cost many times what a genuine notification does.
   public static let explainedBytes = 80 << 10
-
-  /// The parts, for the writer.
-  ///
-  /// - Parameters:
-  ///   - onOutcome: called for each part, on the writer's thread.
-  ///   - completion: called once with what became of the whole: on the writer's thread, or at once
-  ///     if there are no parts.
-  public func submissions(
-    onOutcome: @escaping @Sendable (Receiver.Received, Outcome) -> Void,
-    completion: @escaping @Sendable (Outcome) -> Void
-  ) -> [Ledger.Submitted] {
-    guard !parts.isEmpty else {
-      completion(.held(isNew: true))
-      return []
-    }
-    return parts.submissions(onOutcome: onOutcome, completion: completion)
-  }
 }
 
 extension Receiver {
-  /// Receives what an app handed over.
+  /// Receives the receipt of an app, in base64, perhaps with line breaks.
+  ///
+  ///     {"receipt":"…","environment":"Sandbox"}
   ///
   /// - Parameter now: our clock, milliseconds since 1970; becomes the receive time.
   /// - Throws: `Refusal.malformed` for another form, `.untrusted` for what Apple did not sign,
@@ -57,17 +25,9 @@ extension Receiver {
   ///   stored. A genuine receipt that is not admitted is returned for quarantine.
   public func receive(
     submittedReceipt root: JSONElement, at now: Int64
-  ) throws(Refusal) -> SubmittedReceipt {
-    let unknown = root.members.contains { !SubmittedReceipt.members.contains($0.0) }
-    guard root.kind == .object, !unknown, let text = root[SubmittedReceipt.receiptMember],
-      text.kind == .string
-    else { throw .malformed("envelope") }
-    let expected = root["environment"].map { $0.string.map(Environment.init(rawValue:)) }
-    guard let environment = expected ?? .production, Environment.all.contains(environment) else {
-      throw .malformed("environment")
-    }
-    // Only a text with escapes is copied.
-    let bytes = text.plainBytes ?? ArraySlice((text.string ?? "").utf8)
+  ) throws(Refusal) -> SubmittedEvidence {
+    let (bytes, environment) = try signed(
+      in: root, [SubmittedEvidence.receiptMember, "environment"])
     try requireReceipt(bytes)
     guard let der = Base64.decode(bytes) ?? Base64.decode(ByteSearch.packed(bytes)[...]) else {
       throw .malformed("receipt_base64")
@@ -77,7 +37,7 @@ extension Receiver {
 
   /// - Throws: `Refusal.malformed` for a long text that does not begin as a receipt.
   private func requireReceipt(_ text: ArraySlice<UInt8>) throws(Refusal) {
-    guard text.count > SubmittedReceipt.explainedBytes else { return }
+    guard text.count > SubmittedEvidence.explainedBytes else { return }
     let start = ByteSearch.packed(text.prefix(64)).prefix(SignedMessage.startBytes / 3 * 4)
     guard let bytes = Base64.decode(start) else { throw .malformed("receipt_base64") }
     guard !SignedMessage.isLikely(bytes) else { return }
@@ -97,7 +57,7 @@ extension Receiver {
     only originalTransactionIds: [String]? = nil, arriving arrival: EventArrival = .posted,
     at now: Int64,
     preservesReceivedAt: Bool = false
-  ) throws(Refusal) -> SubmittedReceipt {
+  ) throws(Refusal) -> SubmittedEvidence {
     let message = try proof.receipts.prove(der, at: now)
     var receipt: ReceiptBody?
     // It is genuine: from here on only another environment than expected is refused (promise 2).
@@ -114,7 +74,7 @@ extension Receiver {
           accept(proven, of: body.content.bundleId, at: now, preservesReceivedAt)
             .arriving(arrival))
       }
-      return SubmittedReceipt(
+      return SubmittedEvidence(
         bundleId: body.content.bundleId, environment: found, streams: parts.compactMap(\.stream),
         parts: parts)
     } catch {
@@ -123,7 +83,7 @@ extension Receiver {
       let item = NewQuarantine(
         reason: code, owner: owner(claims.bundleId), source: .receipt, claims: claims,
         receivedAt: now, body: der, bodySHA256: SHA256.hash(der))
-      return SubmittedReceipt(
+      return SubmittedEvidence(
         bundleId: claims.bundleId ?? "",
         environment: claims.environment ?? Environment(rawValue: ""),
         streams: [], parts: [Received(item, refusal: error)])

@@ -191,7 +191,7 @@ public final class TestLedger {
       guard let root = try? JSONDocument(parsing: body.bytes).root else { throw .malformed("json") }
       let received = try receiver.receive(submittedReceipt: root, at: now)
       let done = BoundedQueue<Outcome>(capacity: 1)
-      let parts = received.submissions(onOutcome: { _, _ in }) { _ = done.enqueue($0) }
+      let parts = received.parts.submissions(onOutcome: { _, _ in }) { _ = done.enqueue($0) }
       if !parts.isEmpty { ledger.submit(whole: parts) }
       return Self.answer(done.dequeueAll()?.first)
     } catch {

@@ -3,29 +3,25 @@ import Platform
 public import Store
 public import StrictJSON
 
-/// What an app hands over through the user's backend: a transaction that Apple signed for StoreKit
-/// 2, and perhaps its renewal information.
+/// What an app hands over through the user's backend, proven: a transaction or a receipt.
 ///
-///     {"signedTransaction":"…","signedRenewalInfo":"…","environment":"Sandbox"}
-///
-/// `account` is the owner's own id of the user, who has the purchase from now on. `environment` is
-/// what the backend expects, Production if it is left out: anybody can make
+/// `environment` is what the backend expects, Production if it is left out: anybody can make
 /// genuine sandbox purchases.
-public struct SubmittedTransaction: Sendable {
-  /// The customer that it is about.
-  public let stream: StreamKey
-  /// The transaction, then the renewal information, then the claim of an account.
-  public let evidence: [Receiver.Received]
+public struct SubmittedEvidence: Sendable {
+  public let bundleId: String
+  public let environment: Environment
+  /// The customers that it is about, those who bought last first.
+  public let streams: [StreamKey]
+  /// For the writer: of a transaction that, its renewal information, and the claim of an account;
+  /// of a receipt one for each customer, one for quarantine, or none if it has no in-app records.
+  public let parts: [Receiver.Received]
 
   public static let transactionMember = "signedTransaction"
-  fileprivate static let members = [
-    transactionMember, "signedRenewalInfo", "environment", "account",
-  ]
+  static let receiptMember = "receipt"
 
   /// What became of the whole: it failed if any part did, and is news if any part is.
   static func combined(_ outcomes: [Outcome]) -> Outcome {
-    let ranked = outcomes.min { rank($0) < rank($1) }
-    return ranked ?? .skipped
+    outcomes.min { rank($0) < rank($1) } ?? .skipped
   }
 
   private static func rank(_ outcome: Outcome) -> Int {
@@ -40,10 +36,31 @@ public struct SubmittedTransaction: Sendable {
 }
 
 extension Receiver {
-  /// Receives what an app handed over.
+  /// What Apple signed, of what an app hands over, and the environment that is expected.
   ///
-  /// A transaction names its app. Renewal information names none, so it must be about the same
-  /// customer, whose transaction is proven.
+  /// - Parameter members: that it may have; the first is what Apple signed.
+  /// - Throws: `Refusal.malformed` for another form.
+  func signed(
+    in root: JSONElement, _ members: [String]
+  ) throws(Refusal) -> (text: ArraySlice<UInt8>, environment: Environment) {
+    let unknown = root.members.contains { !members.contains($0.0) }
+    guard root.kind == .object, !unknown, let text = Self.text(root[members[0]]) else {
+      throw .malformed("envelope")
+    }
+    let expected = root["environment"].map { $0.string.map(Environment.init(rawValue:)) }
+    guard let environment = expected ?? .production, Environment.all.contains(environment) else {
+      throw .malformed("environment")
+    }
+    return (text, environment)
+  }
+
+  /// Receives a transaction that Apple signed for StoreKit 2, and perhaps its renewal information.
+  ///
+  ///     {"signedTransaction":"…","signedRenewalInfo":"…","environment":"Sandbox"}
+  ///
+  /// `account` is the owner's own id of the user, who has the purchase from now on. A transaction
+  /// names its app. Renewal information names none, so it must be about the same customer, whose
+  /// transaction is proven.
   ///
   /// - Parameters:
   ///   - now: our clock, milliseconds since 1970; becomes the receive time.
@@ -53,15 +70,10 @@ extension Receiver {
   ///   quarantine.
   public func receive(
     submitted root: JSONElement, at now: Int64, from token: String
-  ) throws(Refusal) -> SubmittedTransaction {
-    let unknown = root.members.contains { !SubmittedTransaction.members.contains($0.0) }
-    guard root.kind == .object, !unknown,
-      let jws = Self.text(root[SubmittedTransaction.transactionMember])
-    else { throw .malformed("envelope") }
-    let expected = root["environment"].map { $0.string.map(Environment.init(rawValue:)) }
-    guard let environment = expected ?? .production, Environment.all.contains(environment) else {
-      throw .malformed("environment")
-    }
+  ) throws(Refusal) -> SubmittedEvidence {
+    let (jws, environment) = try signed(
+      in: root,
+      [SubmittedEvidence.transactionMember, "signedRenewalInfo", "environment", "account"])
     let transaction = try receive(transaction: jws, environment, at: now)
     guard let stream = transaction.stream else { throw .notAdmitted("nested_payload") }
     var evidence = [transaction]
@@ -85,7 +97,8 @@ extension Receiver {
             of: CustomerName(.account, account), environment: stream.environment,
             bundleId: stream.bundleId, token: token, receivedAt: now)))
     }
-    return SubmittedTransaction(stream: stream, evidence: evidence)
+    return SubmittedEvidence(
+      bundleId: stream.bundleId, environment: environment, streams: [stream], parts: evidence)
   }
 
   /// The bytes of a string, nearly always without a copy; nil for any other value.
