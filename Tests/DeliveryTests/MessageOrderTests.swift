@@ -22,14 +22,14 @@ import Testing
     ) { (after, through, limit) in
       Array(
         moments.filter { $0 > after && $0 <= through }
-          .map { MessageOrder.Moment(.turn(at: $0, stream: 1), at: $0, stream: 1) }
+          .map { MessageOrder.Moment(.moment(.turn, at: $0, id: 1), at: $0, stream: 1) }
           .prefix(limit))
     }
     let places = piece.messages.map { message in
       switch message.place {
       case .event(let seq): "\(seq)"
-      case .customer(let at, _): "c\(at)"
-      case .turn(let at, _), .recalculation(let at, _), .quarantined(let at, _):
+      case .moment(.customer, let at, _): "c\(at)"
+      case .moment(_, let at, _):
         "t\(at)"
       }
     }
@@ -74,7 +74,7 @@ import Testing
     _ at: Int64, _ reason: CustomerCause.Reason, seq: Int64? = nil, happened: Int64
   ) -> MessageOrder.Moment {
     MessageOrder.Moment(
-      .customer(at: at, stream: 1), at: at, stream: 1,
+      .moment(.customer, at: at, id: 1), at: at, stream: 1,
       behind: CustomerCause(reason, seq: seq, at: happened, stream: 1))
   }
 

@@ -21,8 +21,8 @@ import Testing
       #expect(repeats <= bound, "seed \(seed)")
       let isDone = world.isDone
       #expect(isDone, "seed \(seed)")
-      moments += world.order.count { if case .turn = $0 { true } else { false } }
-      changes += world.order.count { if case .customer = $0 { true } else { false } }
+      moments += world.order.count { if case .moment(.turn, _, _) = $0 { true } else { false } }
+      changes += world.order.count { if case .moment(.customer, _, _) = $0 { true } else { false } }
       if world.isClockEverStepped { steps += 1 }
     }
     #expect(moments > count, "histories without moments prove nothing about them")

@@ -173,7 +173,8 @@ import Testing
     machine.feed(
       [
         SinkMachine.NewMessage(
-          place: .quarantined(at: 1, id: 5), stream: nil, receivedAt: 1, after: Self.mark(0))
+          place: .moment(.quarantined, at: 1, id: 5), stream: nil, receivedAt: 1,
+          after: Self.mark(0))
       ], through: Self.mark(0))
     let message = Self.all(&machine, at: 0)[0]
     machine.finish(message.ordinal, .refused(.status(400)), at: 0)

@@ -35,7 +35,7 @@ struct SinkWorld {
   struct Change {
     let at: Int64
     let cause: CustomerCause
-    var place: Place { .customer(at: at, stream: cause.stream) }
+    var place: Place { .moment(.customer, at: at, id: cause.stream) }
   }
 
   /// When time alone changes a row, as folded through an event.
@@ -131,7 +131,9 @@ struct SinkWorld {
       for _ in 0..<Int.random(in: 1...2, using: &random) {
         let at = (wall + Int64.random(in: -4000...60_000, using: &random)) / 500 * 500
         turns.insert(at)
-        if settings.order != .total, chance(40) { poison.insert(.turn(at: at, stream: stream)) }
+        if settings.order != .total, chance(40) {
+          poison.insert(.moment(.turn, at: at, id: stream))
+        }
       }
     }
     let received = max(wall, events.last?.receivedAt ?? 0)
@@ -213,7 +215,7 @@ struct SinkWorld {
     ) { (after, through, limit) in
       let all = rows.flatMap { stream, rows in
         (rows.last?.turns ?? []).filter { $0 > after && $0 <= through }.map { at in
-          MessageOrder.Moment(.turn(at: at, stream: stream), at: at, stream: stream)
+          MessageOrder.Moment(.moment(.turn, at: at, id: stream), at: at, stream: stream)
         }
       }
       return Array(all.sorted { ($0.at, $0.stream ?? 0) < ($1.at, $1.stream ?? 0) }.prefix(limit))
@@ -230,10 +232,12 @@ struct SinkWorld {
 
   mutating func send() {
     while let next = machine.next(at: wall) {
-      if case .customer = next.place, !changes.contains(where: { $0.place == next.place }) {
+      if case .moment(.customer, _, _) = next.place,
+        !changes.contains(where: { $0.place == next.place })
+      {
         forgotten += 1
         machine.leaveOut(next.ordinal)
-      } else if case .turn(let at, let stream) = next.place, !isTurn(at, stream) {
+      } else if case .moment(.turn, let at, let stream) = next.place, !isTurn(at, stream) {
         machine.leaveOut(next.ordinal)
       } else {
         inFlight.append(next)
@@ -283,8 +287,7 @@ struct SinkWorld {
   private func time(_ place: Place) -> (Int64, Int64, Int64) {
     switch place {
     case .event(let seq): (events[Int(seq) - 1].receivedAt, 0, seq)
-    case .turn(let at, _), .recalculation(let at, _), .customer(let at, _),
-      .quarantined(let at, _):
+    case .moment(_, let at, _):
       (at, 1, 0)
     }
   }
@@ -292,8 +295,7 @@ struct SinkWorld {
   private func stream(_ place: Place) -> Int64 {
     switch place {
     case .event(let seq): events[Int(seq) - 1].stream
-    case .turn(_, let stream), .recalculation(_, let stream), .customer(_, let stream),
-      .quarantined(_, let stream):
+    case .moment(_, _, let stream):
       stream
     }
   }
@@ -311,7 +313,7 @@ struct SinkWorld {
     let mark = machine.mark
     let moments = rows.flatMap { stream, all in
       (all.last?.turns ?? []).filter { $0 <= mark.clock && isLasting($0, stream) }
-        .map { Place.turn(at: $0, stream: stream) }
+        .map { Place.moment(.turn, at: $0, id: stream) }
     }
     let named = changes.filter { $0.at <= mark.told }.map(\.place)
     return (0..<mark.seq).map { .event(seq: $0 + 1) } + moments + named
@@ -335,9 +337,9 @@ struct SinkWorld {
     let dead = Set(disk.dead + machine.changes.dead.map(\.message.place))
     var last: [Int64: Place] = [:]
     for place in order {
-      if case .customer = place { continue }
+      if case .moment(.customer, _, _) = place { continue }
       // One event took it away, another gave it back, and a crash had it read again.
-      if case .turn(let at, let stream) = place, !isLasting(at, stream) { continue }
+      if case .moment(.turn, let at, let stream) = place, !isLasting(at, stream) { continue }
       let key = settings.order == .total ? 0 : stream(place)
       if let before = last[key], time(before) > time(place), !dead.contains(before) {
         Issue.record("seed \(seed): \(before) was told before \(place)")
@@ -353,7 +355,7 @@ struct SinkWorld {
     var (known, last): (Set<Place>, [Int64: Int64]) = ([], [:])
     for place in order {
       known.insert(place)
-      guard case .customer(let at, let stream) = place else { continue }
+      guard case .moment(.customer, let at, let stream) = place else { continue }
       if let before = last[stream], before > at {
         Issue.record("seed \(seed): \(before) was told before \(at)")
       }

@@ -125,7 +125,11 @@ struct MessageOrder {
         rest.removeFirst()
         // Done are all moments of this millisecond only with the last of them.
         let done = rest.first?.at == moment.at ? moment.at - 1 : moment.at
-        if case .customer = moment.place { mark.told = done } else { mark.clock = done }
+        if case .moment(.customer, _, _) = moment.place {
+          mark.told = done
+        } else {
+          mark.clock = done
+        }
         guard moment.isWanted else { continue }
         piece.messages.append(
           SinkMachine.NewMessage(

@@ -487,7 +487,7 @@ struct SinkMachine {
   /// What customers have by name is done through this moment: delivered, left out or dead.
   var told: Int64 {
     held.all.reduce(mark.told) { told, held in
-      if case .customer(let at, _) = held.message.place { min(told, at - 1) } else { told }
+      if case .moment(.customer, let at, _) = held.message.place { min(told, at - 1) } else { told }
     }
   }
 

@@ -3,20 +3,14 @@ extension SinkMachine {
   /// What a message is about.
   enum Place: Sendable, Hashable {
     case event(seq: Int64)
-    /// Status or access changes by time alone, in the stream of this id.
-    case turn(at: Int64, stream: Int64)
-    /// Another fold gives another answer for the stream of this id, and the operator announced it.
-    case recalculation(at: Int64, stream: Int64)
-    /// What a customer has by name changed; told behind other messages of the stream of this id.
-    case customer(at: Int64, stream: Int64)
-    /// A notification with this id went to quarantine.
-    case quarantined(at: Int64, id: Int64)
+    /// What no event causes, at this time: in the stream, or of the quarantine's item, of this id.
+    case moment(MessageKind, at: Int64, id: Int64)
 
     func isAfter(_ mark: Mark) -> Bool {
       switch self {
       case .event(let seq): seq > mark.seq
-      case .customer(let at, _): at > mark.told
-      case .turn(let at, _), .recalculation(let at, _), .quarantined(let at, _): at > mark.clock
+      case .moment(.customer, let at, _): at > mark.told
+      case .moment(_, let at, _): at > mark.clock
       }
     }
   }

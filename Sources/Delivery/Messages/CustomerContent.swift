@@ -15,7 +15,7 @@ struct CustomerContent: Sendable {
     let (who, cause) = (change.customer, change.cause)
     let after = CustomerEntitlement.Answer.object.json(change.after).text
     let parts = [
-      "subledger.\(MessageType.entitlementChanged).v1", who.environment.rawValue, who.bundleId,
+      "subledger.\(MessageKind.customer.type).v1", who.environment.rawValue, who.bundleId,
       who.by, Hexadecimal.encode(who.id), change.name, cause.reason.rawValue, "\(cause.seq ?? 0)",
       "\(cause.at)", after,
     ]

@@ -59,7 +59,7 @@ public struct Message: Sendable {
       .ifAny(
         "subject",
         .text(
-          "The original transaction id; the customer's id of \(MessageType.entitlementChanged). "
+          "The original transaction id; the customer's id of \(MessageKind.customer.type). "
             + "Absent if it is about none.")
       ) {
         $0.subject
@@ -68,8 +68,8 @@ public struct Message: Sendable {
         "type",
         .text(
           "app_store. and Apple's type, or what else Apple signed; subledger. and what you said; "
-            + "\(MessageType.statusChanged) by time alone, \(MessageType.recalculated) by another "
-            + "fold; \(MessageType.entitlementChanged) by name; \(MessageType.test).")
+            + "\(MessageKind.turn.type) by time alone, \(MessageKind.recalculation.type) by "
+            + "another fold; \(MessageKind.customer.type) by name; \(MessageType.test).")
       ) { $0.type },
       JSONMember("time", .text("When it was received, or happened; RFC 3339.")) {
         Timestamp.text($0.time)

@@ -28,7 +28,7 @@ struct MessageFilter {
 
   /// Whether it is told what customers have by name. A replay tells what events said.
   var wantsCustomers: Bool {
-    wantsMoments && only == nil && passes(type: MessageType.entitlementChanged)
+    wantsMoments && only == nil && passes(type: MessageKind.customer.type)
   }
 
   /// Whether it gets what went to quarantine.
@@ -79,6 +79,6 @@ extension Configuration.Sink {
   /// Whether it is told what another fold changes, of some customers at least.
   public var isToldOfFolds: Bool {
     let filter = MessageFilter(self)
-    return filter.wantsMoments && filter.passes(type: MessageType.recalculated)
+    return filter.wantsMoments && filter.passes(type: MessageKind.recalculation.type)
   }
 }

@@ -3,12 +3,6 @@ import Store
 
 /// The type of a message, for filters and receivers.
 public enum MessageType {
-  /// What time alone changes.
-  static let statusChanged = "entitlement.status_changed"
-  /// What another fold changes, once the operator announced it.
-  static let recalculated = "entitlement.recalculated"
-  /// What a customer has by name.
-  static let entitlementChanged = "customer.entitlement_changed"
   /// A message without content, which tries a sink.
   static let test = "subledger.test"
 
@@ -17,11 +11,8 @@ public enum MessageType {
   public static let all: [(name: String, meaning: String)] =
     TypeDescriptions.all.map {
       (name($0.type, $0.subtype, isOwners: owners[$0.type] != nil), $0.description)
-    } + [
-      (statusChanged, "time alone began or ended access, or changed the status"),
-      (recalculated, "another fold changed the answer, and its operator announced it"),
-      (entitlementChanged, "what a customer has by name changed"),
-      (test, "tries a sink; has no content"),
+    } + MessageKind.allCases.map(\.words).filter { !$0.name.isEmpty } + [
+      (test, "tries a sink; has no content")
     ]
 
   static func of(_ event: MessageEvent) -> String {

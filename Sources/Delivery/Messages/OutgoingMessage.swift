@@ -46,10 +46,10 @@ struct MessageMaker {
   ) throws(Failure) -> OutgoingMessage {
     switch place {
     case .event(let seq): try event(seq, sink)
-    case .turn(let at, let stream): try turn(at, stream)
-    case .recalculation(let at, let stream): try recalculation(at, stream)
-    case .customer(let at, let stream): try customer(at, stream)
-    case .quarantined(_, let id): try quarantined(id)
+    case .moment(.turn, let at, let stream): try turn(at, stream)
+    case .moment(.recalculation, let at, let stream): try recalculation(at, stream)
+    case .moment(.customer, let at, let stream): try customer(at, stream)
+    case .moment(.quarantined, _, let id): try quarantined(id)
     }
   }
 
@@ -142,7 +142,7 @@ struct MessageMaker {
     }
     guard let (rows, seq) = found else { throw .overtaken }
     return try message(
-      MessageType.statusChanged, at, key, seq, source: "clock", rows,
+      MessageKind.turn, at, key, seq, source: "clock", rows,
       hadAccess: rows.before?.entitlement.givesAccess ?? false, changes: Self.json(rows.changes))
   }
 
@@ -156,7 +156,7 @@ struct MessageMaker {
       try reader.row(knownAt: at, of: key)
     }
     return try message(
-      MessageType.recalculated, at, key, seq, source: "rebuild", rows,
+      MessageKind.recalculation, at, key, seq, source: "rebuild", rows,
       hadAccess: known.hadAccess, changes: known.changes)
   }
 
@@ -171,7 +171,7 @@ struct MessageMaker {
     }
     guard let content = found else { throw .overtaken }
     let message = Message(
-      id: content.id, journalId: journalId, type: MessageType.entitlementChanged,
+      id: content.id, journalId: journalId, type: MessageKind.customer.type,
       subject: content.customer.id, time: content.change.cause.at,
       timestamp: content.change.cause.at, data: .customer(content))
     return OutgoingMessage(id: message.id, body: message.bytes)
@@ -182,7 +182,7 @@ struct MessageMaker {
   }
 
   private func message(
-    _ type: String, _ at: Int64, _ key: StreamKey, _ seq: Int64, source: String,
+    _ kind: MessageKind, _ at: Int64, _ key: StreamKey, _ seq: Int64, source: String,
     _ rows: EventRows, hadAccess: Bool, changes: JSONValue
   ) throws(Failure) -> OutgoingMessage {
     let content = Message.Content(
@@ -190,7 +190,7 @@ struct MessageMaker {
       originalTransactionId: key.originalTransactionId, source: source,
       number: try number(seq, in: key), rows: rows, hadAccess: hadAccess, changes: changes)
     let message = Message(
-      id: Self.id(type, at, key, reader.journal.fold), journalId: journalId, type: type,
+      id: Self.id(kind.type, at, key, reader.journal.fold), journalId: journalId, type: kind.type,
       subject: key.originalTransactionId, time: at, timestamp: at, data: .event(content))
     return OutgoingMessage(id: message.id, body: message.bytes)
   }

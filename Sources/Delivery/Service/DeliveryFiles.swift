@@ -115,25 +115,8 @@ struct DeliveryFiles {
     _ filter: MessageFilter, after time: Int64, through last: Int64, _ limit: Int
   ) throws(LedgerError) -> [MessageOrder.Moment] {
     var found: [MessageOrder.Moment] = []
-    if filter.wantsQuarantine {
-      let arrivals = try reader.journal.quarantineArrivals(
-        after: time, through: last, limit: limit)
-      for (at, id) in arrivals {
-        // They are of nobody, so none waits for another.
-        found.append(.init(.quarantined(at: at, id: id), at: at, stream: nil))
-      }
-    }
-    guard filter.wantsMoments else { return found }
-    for item in try store.recalculations(after: time, through: last, limit: limit) {
-      let key = try reader.journal.streamKey(item.stream)
-      let place = SinkMachine.Place.recalculation(at: item.at, stream: item.stream)
-      let isWanted = key.map { filter.passes($0, type: MessageType.recalculated) } ?? false
-      found.append(.init(place, at: item.at, stream: item.stream, isWanted: isWanted))
-    }
-    for turn in try turns(after: time, through: last, limit) {
-      let place = SinkMachine.Place.turn(at: turn.at, stream: turn.stream)
-      let isWanted = filter.passes(turn.key, type: MessageType.statusChanged)
-      found.append(.init(place, at: turn.at, stream: turn.stream, isWanted: isWanted))
+    for kind in MessageKind.allCases.reversed() {
+      found += try kind.moments(self, filter, after: time, through: last, limit)
     }
     found.sort { ($0.at, $0.stream ?? 0) < ($1.at, $1.stream ?? 0) }
     return Array(found.prefix(limit))
@@ -149,18 +132,22 @@ struct DeliveryFiles {
     let through = customers.through
     guard through > told else { return [] }
     guard filter.wantsCustomers else {
-      return [.init(.customer(at: through, stream: 0), at: through, stream: nil, isWanted: false)]
+      let all = SinkMachine.Place.moment(.customer, at: through, id: 0)
+      return [.init(all, at: through, stream: nil, isWanted: false)]
     }
     let changes = try customers.changes(after: told, limit: MessageOrder.momentLimit)
     return changes.map { at, app, cause in
       MessageOrder.Moment(
-        .customer(at: at, stream: cause.stream), at: at,
+        .moment(.customer, at: at, id: cause.stream), at: at,
         stream: cause.stream == 0 ? nil : cause.stream,
-        isWanted: filter.passes(app, type: MessageType.entitlementChanged), behind: cause)
+        isWanted: filter.passes(app, type: MessageKind.customer.type), behind: cause)
     }
   }
 
-  private func turns(
+  /// The first moments at which time alone changes something.
+  ///
+  /// - Throws: as `moments`.
+  func turns(
     after time: Int64, through last: Int64, _ limit: Int
   ) throws(LedgerError) -> [Turn] {
     let turns: [Turn]?

@@ -290,13 +290,10 @@ extension HeldRecord {
 
   init(_ message: SinkMachine.Message, nextAt: Int64) {
     var (seq, turn): (Int64?, Int64?) = (nil, nil)
-    var (stream, kind) = (message.stream, HeldRecord.Kind.turn)
+    var (stream, kind) = (message.stream, MessageKind.turn)
     switch message.place {
     case .event(let place): seq = place
-    case .turn(let at, let place): (turn, stream) = (at, place)
-    case .recalculation(let at, let place): (turn, stream, kind) = (at, place, .recalculation)
-    case .customer(let at, let place): (turn, stream, kind) = (at, place, .customer)
-    case .quarantined(let at, let id): (turn, stream, kind) = (at, id, .quarantined)
+    case .moment(let found, let at, let id): (kind, turn, stream) = (found, at, id)
     }
     var status: Int?
     if case .status(let code) = message.failure { status = code }
@@ -304,22 +301,18 @@ extension HeldRecord {
       ordinal: message.ordinal, seq: seq, turn: turn, stream: stream,
       receivedAt: message.receivedAt, attempts: message.attempts, refusals: message.refusals,
       nextAt: nextAt, firstAt: message.firstAt, status: status, failure: message.failure?.text,
-      kind: kind)
+      kind: kind.rawValue)
   }
 
   /// Whose later messages wait for it: what is quarantined belongs to no customer, and 0 is the id
   /// of no stream.
-  var customer: Int64? { kind == .quarantined || stream == 0 ? nil : stream }
+  var customer: Int64? {
+    kind == MessageKind.quarantined.rawValue || stream == 0 ? nil : stream
+  }
 
   var place: SinkMachine.Place {
-    if let seq { return .event(seq: seq) }
-    let (at, stream) = (turn ?? 0, stream ?? 0)
-    return switch kind {
-    case .turn: .turn(at: at, stream: stream)
-    case .recalculation: .recalculation(at: at, stream: stream)
-    case .customer: .customer(at: at, stream: stream)
-    case .quarantined: .quarantined(at: at, id: stream)
-    }
+    seq.map { .event(seq: $0) }
+      ?? .moment(MessageKind(rawValue: kind) ?? .turn, at: turn ?? 0, id: stream ?? 0)
   }
 }
 

@@ -57,24 +57,13 @@ public struct HeldRecord: Sendable, Equatable {
   /// The status of the last answer; nil if there was none, and then in words.
   public var status: Int?
   public var failure: String?
-  /// What a moment is about.
-  public let kind: Kind
-
-  public enum Kind: Int64, Sendable {
-    /// What time alone changes; also of an event.
-    case turn = 0
-    /// What another fold changes, as was announced.
-    case recalculation
-    /// A notification in quarantine: `stream` is its id there.
-    case quarantined
-    /// What a customer has by name.
-    case customer
-  }
+  /// What a moment is about, as a number of `MessageKind`; 0 of an event.
+  public let kind: Int64
 
   public init(
     ordinal: Int64, seq: Int64?, turn: Int64?, stream: Int64?, receivedAt: Int64, attempts: Int,
     refusals: Int, nextAt: Int64, firstAt: Int64?, status: Int?, failure: String?,
-    kind: Kind = .turn
+    kind: Int64 = 0
   ) {
     (self.ordinal, self.seq, self.turn, self.stream) = (ordinal, seq, turn, stream)
     (self.receivedAt, self.attempts, self.refusals) = (receivedAt, attempts, refusals)

@@ -108,6 +108,6 @@ public final class SinkStore {
       stream: row.optionalInt(3), receivedAt: row.int(4), attempts: Int(row.int(5)),
       refusals: Int(row.int(6)), nextAt: row.int(7), firstAt: row.optionalInt(8),
       status: row.optionalInt(9).map { Int($0) }, failure: row.optionalText(10),
-      kind: HeldRecord.Kind(rawValue: row.int(11)) ?? .turn)
+      kind: row.int(11))
   }
 }

@@ -73,7 +73,7 @@ extension SinkStore {
       .bind(5, record.turn).bind(6, record.stream).bind(7, record.receivedAt)
       .bind(8, Int64(record.attempts)).bind(9, Int64(record.refusals)).bind(10, record.nextAt)
       .bind(11, record.firstAt).bind(12, record.status.map { Int64($0) })
-      .bind(13, record.failure).bind(14, record.kind.rawValue).run()
+      .bind(13, record.failure).bind(14, record.kind).run()
   }
 
   private func delete(
