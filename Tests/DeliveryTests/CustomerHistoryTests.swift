@@ -326,7 +326,7 @@ private final class CustomerWorld {
     // From the first one on that happened later: a later one may have been found earlier.
     let middle = all[all.count / 2].change.cause.at
     let first = all.first { $0.change.cause.at > middle }?.at ?? .max
-    follower.tellAgain(after: middle)
+    follower.redeliver(after: middle)
     try look()
     let again = try changes(after: last)
     let moved = all.filter { $0.at >= first }.map(\.change)
@@ -336,7 +336,7 @@ private final class CustomerWorld {
     #expect(compared.allSatisfy { $0.change.cause.reason == .rebuild }, "seed \(seed)")
     #expect(try changes(after: 0).count == all.count + compared.count, "seed \(seed)")
     // To another daemon it is left what happened before all that is not told.
-    follower.told = last
+    follower.delivered = last
     let untold = again.map(\.change.cause.at).min()
     #expect(try follower.done() < untold ?? .max, "seed \(seed)")
   }

@@ -219,7 +219,7 @@ import Testing
       }
       now += 5000
     }
-    #expect(machine.room > 0)
+    #expect(machine.capacity > 0)
     machine.feed([Self.message(1001, 2)], through: Self.mark(1001))
     let sent6 = Self.all(&machine, at: now)
     #expect(sent6.map(\.place).contains(.event(seq: 1001)))
@@ -245,7 +245,7 @@ import Testing
       machine.finish(message.ordinal, .refused(.status(422)), at: 0)
       refused += 1
     }
-    #expect(machine.isFull && machine.room == 0)
+    #expect(machine.isFull && machine.capacity == 0)
     let none = machine.next(at: 1)
     #expect(none == nil)
     let retried = machine.retry(nil, at: 2)
@@ -264,7 +264,7 @@ import Testing
     #expect(machine.takeChanges().dead.map(\.message.place) == [.event(seq: 1)])
     let sent9 = Self.all(&machine, at: 2)
     #expect(sent9.map(\.place) == [.event(seq: 2)])
-    machine.revive([Self.message(1, 1)], at: 3)
+    machine.redrive([Self.message(1, 1)], at: 3)
     #expect(machine.held.all.map(\.message.place).contains(.event(seq: 1)))
   }
 }

@@ -174,13 +174,13 @@ struct SinkWorld {
 
   /// Removes changes that are old and told.
   mutating func forget() {
-    let before = min(wall - 8 * 86_400_000, machine.told)
+    let before = min(wall - 8 * 86_400_000, machine.customerClock)
     changes.removeAll { $0.at < before }
   }
 
   /// As `CustomerStore` gives them.
-  func changes(after told: Int64, _ limit: Int) -> [MessageOrder.Moment] {
-    let later = changes.filter { $0.at > told }
+  func changes(after customerClock: Int64, _ limit: Int) -> [MessageOrder.Moment] {
+    let later = changes.filter { $0.at > customerClock }
     let last = later.prefix(limit).last?.at ?? 0
     return later.prefix { $0.at <= last }.map { change in
       MessageOrder.Moment(
@@ -198,20 +198,21 @@ struct SinkWorld {
         repeatsBound += inFlight.count + delivered.keys.count { $0.isAfter(machine.mark) }
       }
     }
-    guard machine.room > 0 else { return }
-    let last = min(head, machine.fed.seq + Int64(min(machine.room, 7)))
+    guard machine.capacity > 0 else { return }
+    let last = min(head, machine.fed.seq + Int64(min(machine.capacity, 7)))
     let fed = machine.fed
     let found = fed.seq < last ? Array(fed.seq + 1...last) : []
     if let first = found.first, events[Int(first) - 1].receivedAt <= fed.clock {
       repeatsBound += machine.window.count + delivered.count
     }
-    let piece = MessageOrder.piece(
+    let batch = MessageOrder.batch(
       found.map { seq in
         let event = events[Int(seq) - 1]
         return MessageOrder.Event(
           seq: seq, hash: [UInt8(truncatingIfNeeded: seq)], stream: event.stream,
           receivedAt: event.receivedAt, isWanted: true)
-      }, reachesHead: last == head, from: fed, sweep, limit: 3, changes: changes(after: fed.told, 3)
+      }, reachesHead: last == head, from: fed, sweep, limit: 3,
+      changes: changes(after: fed.customerClock, 3)
     ) { (after, through, limit) in
       let all = rows.flatMap { stream, rows in
         (rows.last?.turns ?? []).filter { $0 > after && $0 <= through }.map { at in
@@ -220,7 +221,7 @@ struct SinkWorld {
       }
       return Array(all.sorted { ($0.at, $0.stream ?? 0) < ($1.at, $1.stream ?? 0) }.prefix(limit))
     }
-    machine.feed(piece.messages, through: piece.through)
+    machine.feed(batch.messages, through: batch.through)
   }
 
   /// Whether time alone changes a row at a moment: as was known then, and as is known now.
@@ -236,9 +237,9 @@ struct SinkWorld {
         !changes.contains(where: { $0.place == next.place })
       {
         forgotten += 1
-        machine.leaveOut(next.ordinal)
+        machine.cancel(next.ordinal)
       } else if case .moment(.turn, let at, let stream) = next.place, !isTurn(at, stream) {
-        machine.leaveOut(next.ordinal)
+        machine.cancel(next.ordinal)
       } else {
         inFlight.append(next)
       }
@@ -315,7 +316,7 @@ struct SinkWorld {
       (all.last?.turns ?? []).filter { $0 <= mark.clock && isLasting($0, stream) }
         .map { Place.moment(.turn, at: $0, id: stream) }
     }
-    let named = changes.filter { $0.at <= mark.told }.map(\.place)
+    let named = changes.filter { $0.at <= mark.customerClock }.map(\.place)
     return (0..<mark.seq).map { .event(seq: $0 + 1) } + moments + named
   }
 
@@ -371,7 +372,7 @@ struct SinkWorld {
   var isDone: Bool {
     let last = rows.values.compactMap { $0.last?.turns.max() }.max() ?? 0
     return machine.held.isEmpty && machine.mark.seq == Int64(events.count)
-      && machine.mark.clock >= last && causes.isEmpty && machine.mark.told >= lastChange
+      && machine.mark.clock >= last && causes.isEmpty && machine.mark.customerClock >= lastChange
   }
 
   /// The receiver is well, for as long as it takes.

@@ -10,7 +10,7 @@ import Testing
   private static let count = TestCount.sharedSimulations.number
   private static let first = TestSeed.number(usual: usual)
   private static let usual: UInt64 = 20_260_101
-  private static let lanes = 2
+  private static let workers = 2
 
   private static func violation(
     _ schedule: SharedSchedule, _ fixtures: Fixtures, _ receiver: Receiver
@@ -23,12 +23,12 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<lanes) func `every history of two daemons keeps the promises`(
+  @Test(arguments: 0..<workers) func `every history of two daemons keeps the promises`(
     number: Int
   ) throws {
     let fixtures = try Fixtures.shared.get()
     let receiver = try Receiver(fixtures.configuration)
-    for index in stride(from: number, to: Self.count, by: Self.lanes) {
+    for index in stride(from: number, to: Self.count, by: Self.workers) {
       let seed = Self.first + UInt64(index)
       let schedule = SharedSchedule(seed: seed, fixtures)
       guard let violation = Self.violation(schedule, fixtures, receiver) else { continue }

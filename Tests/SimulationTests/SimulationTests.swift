@@ -11,10 +11,10 @@ import Testing
   private static let count = TestCount.simulations.number
   private static let first = TestSeed.number(usual: 20_260_101)
   /// The number of histories that run at the same time.
-  private static let lanes = 2
+  private static let workers = 2
 
   /// What consecutive histories share.
-  private struct Lane {
+  private struct Worker {
     let fixtures: Fixtures
     let receiver: Receiver
     /// A folder as after a start without notifications. Every fourth history begins without a
@@ -48,18 +48,18 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<lanes) func `every history keeps the promises`(number: Int) throws {
-    let lane = try Lane()
-    for index in stride(from: number, to: Self.count, by: Self.lanes) {
+  @Test(arguments: 0..<workers) func `every history keeps the promises`(number: Int) throws {
+    let worker = try Worker()
+    for index in stride(from: number, to: Self.count, by: Self.workers) {
       let seed = Self.first + UInt64(index)
-      let schedule = FaultSchedule(seed: seed, lane.fixtures)
-      guard let violation = lane.violation(schedule, seed) else { continue }
-      let small = schedule.shrunk { lane.violation($0, seed) != nil }
+      let schedule = FaultSchedule(seed: seed, worker.fixtures)
+      guard let violation = worker.violation(schedule, seed) else { continue }
+      let small = schedule.shrunk { worker.violation($0, seed) != nil }
       Issue.record(
         """
         seed \(seed): \(violation)
-        shrunk: \(lane.violation(small, seed) ?? "not reproduced")
-        \(small.description(lane.fixtures))
+        shrunk: \(worker.violation(small, seed) ?? "not reproduced")
+        \(small.description(worker.fixtures))
         """)
       return
     }
@@ -69,19 +69,19 @@ import Testing
   @Test(arguments: RegressionSchedule.all) func `schedules that once broke a promise keep it`(
     found: RegressionSchedule
   ) throws {
-    let lane = try Lane()
+    let worker = try Worker()
     for seed: UInt64 in [1, 4] {
-      #expect(lane.violation(found.schedule, seed) == nil, "\(found.name)")
+      #expect(worker.violation(found.schedule, seed) == nil, "\(found.name)")
     }
   }
 
   /// So that a failure can be reproduced from its seed.
   @Test func `the same seed gives the same history`() throws {
-    let lane = try Lane()
+    let worker = try Worker()
     for seed in Self.first..<Self.first + 10 {
-      let schedule = FaultSchedule(seed: seed, lane.fixtures)
+      let schedule = FaultSchedule(seed: seed, worker.fixtures)
       let clusters = try (0..<2).map { _ in
-        let cluster = try lane.cluster(schedule, seed)
+        let cluster = try worker.cluster(schedule, seed)
         try cluster.run()
         return cluster
       }
@@ -92,10 +92,10 @@ import Testing
 
   /// Otherwise the other tests would check little.
   @Test func `all kinds of notifications and faults occur`() throws {
-    let lane = try Lane()
+    let worker = try Worker()
     var traces = ""
     for seed in Self.first..<Self.first + 120 {
-      let cluster = try lane.cluster(FaultSchedule(seed: seed, lane.fixtures), seed)
+      let cluster = try worker.cluster(FaultSchedule(seed: seed, worker.fixtures), seed)
       try cluster.run()
       traces += cluster.trace.joined(separator: "\n")
     }
@@ -107,7 +107,7 @@ import Testing
       let isFound = traces.contains(wanted)
       #expect(isFound, "\(wanted)")
     }
-    let kinds = lane.fixtures.items.map { item in
+    let kinds = worker.fixtures.items.map { item in
       switch item.kind {
       case .event: "event"
       case .foreign: "foreign"

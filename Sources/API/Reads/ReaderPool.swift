@@ -21,7 +21,7 @@ final class ReaderPool: Sendable {
   /// A read, on a thread of the pool. The reader is nil if the journal cannot be opened.
   typealias Read = @Sendable (LedgerReader?) -> Void
 
-  private struct Lane {
+  private struct Workers {
     var waiting = FairQueue<Read>(
       share: ReaderPool.share, byteShare: ReaderPool.byteShare, shares: ReaderPool.shares)
     /// What wakes threads that wait for a read.
@@ -30,7 +30,7 @@ final class ReaderPool: Sendable {
   }
 
   private struct State {
-    var lanes = Length.allCases.map { _ in Lane() }
+    var workers = Length.allCases.map { _ in Workers() }
     var configuration: Configuration
     /// Grows with every change of it.
     var generation = 0
@@ -73,9 +73,9 @@ final class ReaderPool: Sendable {
   ) -> Bool {
     let (isQueued, idle) = state.withLock { state -> (Bool, WakeupEvent?) in
       guard !state.isStopped else { return (false, nil) }
-      let isQueued = state.lanes[length.rawValue].waiting.enqueue(
+      let isQueued = state.workers[length.rawValue].waiting.enqueue(
         read, of: owner, bytes: size, isForced: isForced)
-      return (isQueued, isQueued ? state.lanes[length.rawValue].idle.popLast() : nil)
+      return (isQueued, isQueued ? state.workers[length.rawValue].idle.popLast() : nil)
     }
     idle?.signal()
     return isQueued
@@ -92,7 +92,7 @@ final class ReaderPool: Sendable {
           (length == .short ? Niceness.reactor : .longRead).apply()
           run(length, wakeup)
         }
-        state.withLock { $0.lanes[length.rawValue].threads.append(thread) }
+        state.withLock { $0.workers[length.rawValue].threads.append(thread) }
       }
     }
   }
@@ -107,7 +107,7 @@ final class ReaderPool: Sendable {
       if opened?.generation != generation { opened = open(limit).map { ($0, generation) } }
       limit.begin(milliseconds: milliseconds)
       read(opened?.reader)
-      state.withLock { $0.lanes[length.rawValue].waiting.finish(owner) }
+      state.withLock { $0.workers[length.rawValue].waiting.finish(owner) }
     }
   }
 
@@ -126,8 +126,8 @@ final class ReaderPool: Sendable {
     while true {
       let (next, generation, isStopped) = state.withLock { state in
         let most = length == .long ? Self.threads - 1 : Self.threads
-        let next = state.lanes[length.rawValue].waiting.dequeue(serving: most)
-        if next == nil, !state.isStopped { state.lanes[length.rawValue].idle.append(wakeup) }
+        let next = state.workers[length.rawValue].waiting.dequeue(serving: most)
+        if next == nil, !state.isStopped { state.workers[length.rawValue].idle.append(wakeup) }
         return (next, state.generation, state.isStopped)
       }
       if let next { return (next.item, next.owner, generation) }
@@ -140,13 +140,13 @@ final class ReaderPool: Sendable {
   /// threads.
   func stop() {
     stopping.request()
-    let lanes = state.withLock { state in
+    let workers = state.withLock { state in
       state.isStopped = true
-      return state.lanes
+      return state.workers
     }
-    for lane in lanes {
-      for idle in lane.idle { idle.signal() }
-      for thread in lane.threads { thread.join() }
+    for group in workers {
+      for idle in group.idle { idle.signal() }
+      for thread in group.threads { thread.join() }
     }
   }
 }

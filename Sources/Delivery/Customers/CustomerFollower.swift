@@ -14,7 +14,7 @@ import Synchronization
 final class CustomerFollower: Sendable {
   let ledger: Ledger
   /// Whether a sink wants to know what changes.
-  let isTelling: @Sendable () -> Bool
+  let hasSubscribers: @Sendable () -> Bool
   let thread = ServiceThread("customers", .background)
   /// Whether the wall clock may be believed, also for what no customer has by name.
   let clock = Mutex(ClockWatch())
@@ -24,14 +24,14 @@ final class CustomerFollower: Sendable {
     /// Open while the thread follows.
     var store: CustomerStore?
     var through: Int64 = 0
-    var told: Int64?
+    var delivered: Int64?
     var looked: Int64 = 0
     /// What was to be told after this moment is told again.
     var again: Int64?
   }
 
-  init(_ ledger: Ledger, isTelling: @escaping @Sendable () -> Bool) {
-    (self.ledger, self.isTelling) = (ledger, isTelling)
+  init(_ ledger: Ledger, hasSubscribers: @escaping @Sendable () -> Bool) {
+    (self.ledger, self.hasSubscribers) = (ledger, hasSubscribers)
   }
 
   /// Takes over what was known of the clock before a restart, as the machine was not started since.
@@ -40,7 +40,7 @@ final class CustomerFollower: Sendable {
   func start() throws(LedgerError) {
     // A file that cannot be read is put aside when sinks are.
     if let boot = try? Boot.id(), let known = try? SinkStore.clocks(ledger.folder, boot: boot) {
-      publish(through: known.told, looked: 0)
+      publish(through: known.customerClock, looked: 0)
       clock.withLock { $0 = ClockWatch(offset: known.offset) }
     }
     ledger.onCommit { [thread] in thread.wake() }
@@ -129,19 +129,19 @@ final class CustomerFollower: Sendable {
   /// - Throws: what SQLite reports.
   func done() throws(LedgerError) -> Int64 {
     try state.withLock { state throws(LedgerError) in
-      let first = try state.store?.firstCause(after: state.told ?? 0)
+      let first = try state.store?.firstCause(after: state.delivered ?? 0)
       return min(state.looked, (first ?? .max) - 1)
     }
   }
 
   /// Tells again what happened after a time: another daemon told what happened until then, and may
   /// have found it at another moment. Receivers know by its id what they have.
-  func tellAgain(after time: Int64) {
+  func redeliver(after time: Int64) {
     state.withLock { $0.again = min($0.again ?? .max, time) }
     thread.wake()
   }
 
-  /// What `tellAgain` asked for and is not done.
+  /// What `redeliver` asked for and is not done.
   var again: Int64? { state.withLock { $0.again } }
 
   func endAgain(_ time: Int64) {
@@ -150,9 +150,9 @@ final class CustomerFollower: Sendable {
 
   /// The moment through which every sink was told, and holds nothing; `Int64.max` if there is none;
   /// nil as long as they did not say, or say so to another daemon.
-  var told: Int64? {
-    get { state.withLock { $0.told } }
-    set { state.withLock { $0.told = newValue } }
+  var delivered: Int64? {
+    get { state.withLock { $0.delivered } }
+    set { state.withLock { $0.delivered = newValue } }
   }
 }
 

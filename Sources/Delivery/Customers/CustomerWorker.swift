@@ -81,7 +81,7 @@ final class CustomerWorker {
     /// Whether he is looked at even if nothing is stored of him.
     var isOwner = true
     /// Whether what is found is told.
-    var isTold = true
+    var isReported = true
     /// The time, exclusive of its beginning, whose changes are told though they are not stored.
     var missed: (after: Int64, through: Int64)?
   }
@@ -133,9 +133,9 @@ final class CustomerWorker {
       try addScanned(&work, at: now),
     ].contains(true)
     for (subject, look) in work.looks { try perform(look, at: subject, &work.batch, now) }
-    if let told = follower.told, abs(now - prunedAt) >= Self.pruning {
+    if let delivered = follower.delivered, abs(now - prunedAt) >= Self.pruning {
       prunedAt = now
-      work.batch.forgetBefore = min(now - Self.keeping, told)
+      work.batch.forgetBefore = min(now - Self.keeping, delivered)
     }
     try commit(work.batch, again, at: now)
     (erasedAfter, lookedAt) = (work.erasedAfter, isTrusted ? now : max(lookedAt, now))
@@ -299,7 +299,7 @@ final class CustomerWorker {
     let at = scan.comparesThrough == nil ? scan.at : now
     let look = Look(
       cause: CustomerCause(scan.reason ?? .mapping, seq: scan.seq, at: at),
-      isTold: scan.reason != nil, missed: scan.comparesThrough.map { (scan.at, $0) })
+      isReported: scan.reason != nil, missed: scan.comparesThrough.map { (scan.at, $0) })
     let page = try reader.customers(
       of: scan.app, after: scan.last, limit: Self.scanLimit, at: now)
     if let page {
@@ -338,9 +338,9 @@ final class CustomerWorker {
         !after.answer.isActive && after.next == nil && answer?.absence?.endedAt == nil
       guard after != before && (before != nil || !isEmpty) else { continue }
       batch.entitlements.append(after)
-      let told = before?.answer ?? .inactive
-      guard look.isTold, after.answer != told else { continue }
-      try tell(after, before: told, look.cause, or: before, of: subject.app, &batch)
+      let former = before?.answer ?? .inactive
+      guard look.isReported, after.answer != former else { continue }
+      try tell(after, before: former, look.cause, or: before, of: subject.app, &batch)
     }
   }
 
@@ -360,10 +360,10 @@ final class CustomerWorker {
     }
     let before = try had(names, at: start)
     for (name, after) in try had(Array(before.keys), at: end).sorted(by: { $0.key < $1.key }) {
-      let told = before[name]?.answer ?? .inactive
-      guard after.answer != told else { continue }
+      let former = before[name]?.answer ?? .inactive
+      guard after.answer != former else { continue }
       let cause = CustomerCause(.rebuild, at: end)
-      try tell(after, before: told, cause, or: before[name], of: subject.app, &batch)
+      try tell(after, before: former, cause, or: before[name], of: subject.app, &batch)
     }
   }
 
@@ -374,7 +374,7 @@ final class CustomerWorker {
     _ after: CustomerEntitlement, before: CustomerEntitlement.Answer, _ cause: CustomerCause,
     or other: CustomerEntitlement?, of app: StreamKey, _ batch: inout CustomerStore.Batch
   ) throws(LedgerError) {
-    guard follower.isTelling() else { return }
+    guard follower.hasSubscribers() else { return }
     var cause = cause
     if cause.stream == 0, let id = after.originalTransactionId ?? other?.originalTransactionId {
       cause.stream = try reader.journal.streamId(of: app.stream(id)) ?? 0
@@ -389,10 +389,10 @@ final class CustomerWorker {
   ) throws(LedgerError) {
     let received = try reader.journal.receivedAt(batch.progress.seq) ?? 0
     let through = max(now, received, follower.through)
-    let (told, scanned) = try follower.store { store throws(LedgerError) in
+    let (published, scanned) = try follower.store { store throws(LedgerError) in
       var known = try store.progress()
       if let again {
-        try store.tellAgain(after: again, behind: max(through, known?.toldAt ?? 0))
+        try store.redeliver(after: again, behind: max(through, known?.toldAt ?? 0))
         known = try store.progress()
       }
       let written = Self.timed(batch, after: max(through, known?.toldAt ?? 0))
@@ -403,17 +403,17 @@ final class CustomerWorker {
     let isBehind = batch.progress.seq < ledger.foldedHead.seq
     // Other daemons have another clock, and this one may be ahead.
     let sure = min(now, ledger.copy?.serverTime ?? now)
-    follower.publish(through: told, looked: min(scanned ?? sure, isBehind ? received : sure))
+    follower.publish(through: published, looked: min(scanned ?? sure, isBehind ? received : sure))
     for scan in batch.ended { log(scan) }
   }
 
   private static func timed(
-    _ batch: CustomerStore.Batch, after told: Int64
+    _ batch: CustomerStore.Batch, after last: Int64
   ) -> CustomerStore.Batch {
     var (batch, next) = (batch, [Int64: Int64]())
     for index in batch.changes.indices {
       let stream = batch.changes[index].change.cause.stream
-      batch.changes[index].at = next[stream] ?? told + 1
+      batch.changes[index].at = next[stream] ?? last + 1
       next[stream] = batch.changes[index].at + 1
     }
     if let last = next.values.max() { batch.progress.toldAt = last - 1 }

@@ -54,7 +54,7 @@ struct MessageOrder {
   }
 
   /// What is fed at once.
-  struct Piece {
+  struct Batch {
     var messages: [SinkMachine.NewMessage] = []
     var through: SinkMachine.Mark
     /// Whether moments are left that could be fed now.
@@ -71,11 +71,11 @@ struct MessageOrder {
   ///   - changes: the first of what customers have by name after `fed`, in order.
   ///   - moments: the first ones after a time, through another, in order of time.
   /// - Throws: what `moments` throws.
-  static func piece<Failure: Error>(
+  static func batch<Failure: Error>(
     _ events: [Event], reachesHead: Bool, from fed: SinkMachine.Mark, _ sweep: Sweep?,
     limit first: Int = momentLimit, changes: [Moment] = [],
     moments: (_ after: Int64, _ through: Int64, _ limit: Int) throws(Failure) -> [Moment]
-  ) throws(Failure) -> Piece {
+  ) throws(Failure) -> Batch {
     var fed = fed
     // An event of a clock that was behind may change what time alone does from then on.
     if let first = events.first { fed.clock = min(fed.clock, first.receivedAt - 1) }
@@ -93,14 +93,14 @@ struct MessageOrder {
       limit *= 2
     }
     let isWhole = end == bound
-    let told = isWhole ? events : Array(events.prefix { $0.receivedAt <= end })
-    let (seq, clock) = (told.last?.seq ?? fed.seq, sweep == nil ? .max : bound)
+    let included = isWhole ? events : Array(events.prefix { $0.receivedAt <= end })
+    let (seq, clock) = (included.last?.seq ?? fed.seq, sweep == nil ? .max : bound)
     var changed = isWhole ? Array(changes.prefix { $0.isBehind(seq, clock) }) : []
     // Those of one moment are told together: no place is between them.
     if let next = changes.dropFirst(changed.count).first { changed.removeAll { $0.at == next.at } }
-    var piece = merged(told, found, changed, end, fed)
-    piece.hasMore = !isWhole || changed.count >= first
-    return piece
+    var batch = merged(included, found, changed, end, fed)
+    batch.hasMore = !isWhole || changed.count >= first
+    return batch
   }
 
   /// The time through which moments can be told, as no earlier event can follow.
@@ -116,8 +116,8 @@ struct MessageOrder {
   private static func merged(
     _ events: [Event], _ moments: [Moment], _ changes: [Moment], _ end: Int64,
     _ fed: SinkMachine.Mark
-  ) -> Piece {
-    var piece = Piece(through: fed)
+  ) -> Batch {
+    var batch = Batch(through: fed)
     var mark = fed
     var rest = (moments + changes).sorted { ($0.at, $0.stream ?? 0) < ($1.at, $1.stream ?? 0) }[...]
     func tell(before time: Int64) {
@@ -126,12 +126,12 @@ struct MessageOrder {
         // Done are all moments of this millisecond only with the last of them.
         let done = rest.first?.at == moment.at ? moment.at - 1 : moment.at
         if case .moment(.customer, _, _) = moment.place {
-          mark.told = done
+          mark.customerClock = done
         } else {
           mark.clock = done
         }
         guard moment.isWanted else { continue }
-        piece.messages.append(
+        batch.messages.append(
           SinkMachine.NewMessage(
             place: moment.place, stream: moment.stream, receivedAt: moment.at, after: mark))
       }
@@ -141,14 +141,15 @@ struct MessageOrder {
       (mark.seq, mark.hash) = (event.seq, event.hash)
       mark.clock = max(mark.clock, min(end, event.receivedAt - 1))
       guard event.isWanted else { continue }
-      piece.messages.append(
+      batch.messages.append(
         SinkMachine.NewMessage(
           place: .event(seq: event.seq), stream: event.stream, receivedAt: event.receivedAt,
           after: mark))
     }
     tell(before: .max)
-    (mark.clock, mark.told) = (max(mark.clock, end), max(mark.told, changes.last?.at ?? 0))
-    piece.through = mark
-    return piece
+    mark.clock = max(mark.clock, end)
+    mark.customerClock = max(mark.customerClock, changes.last?.at ?? 0)
+    batch.through = mark
+    return batch
   }
 }

@@ -39,7 +39,7 @@ struct SinkMachine {
     var clock: Int64
     /// What customers have by name is done until here, a moment of `CustomerStore`: these are in
     /// order, and need not be of the wall clock.
-    var told: Int64 = 0
+    var customerClock: Int64 = 0
   }
 
   /// The endpoint does not answer.
@@ -58,7 +58,7 @@ struct SinkMachine {
     var probes = 0
     var probeAt: Int64 = 0
     /// Whether the receiver said when to come again.
-    var isTold = false
+    var hasRetryAfter = false
     var isOthersTurn = false
     /// The last probe that was not the oldest message.
     var lastOther: Ordinal = 0
@@ -142,7 +142,7 @@ struct SinkMachine {
   // MARK: Entering
 
   /// How many messages can be fed now.
-  var room: Int {
+  var capacity: Int {
     guard condition == .on, !isFull else { return 0 }
     return max(0, Self.windowLimit - window.count)
   }
@@ -218,7 +218,7 @@ struct SinkMachine {
     defer { self.outage = outage }
     let found = probes(at: now, after: outage.lastOther)
     // As long as one customer's messages failed alone, another's show at once whether it is theirs.
-    if outage.isOneCustomers, !outage.isTold,
+    if outage.isOneCustomers, !outage.hasRetryAfter,
       let other = found.first(where: { $0.customer != outage.customer })
     {
       outage.probing = .init(ordinal: other.ordinal, isOldest: false)
@@ -269,7 +269,7 @@ struct SinkMachine {
 
   /// Leaves out what `next` gave, as it need not be sent any more: that says nothing about the
   /// receiver.
-  mutating func leaveOut(_ ordinal: Ordinal) {
+  mutating func cancel(_ ordinal: Ordinal) {
     guard let message = endAttempt(ordinal) else { return }
     if outage?.probing?.ordinal == ordinal { outage?.probing = nil }
     changes.outcomes += 1
@@ -345,7 +345,7 @@ struct SinkMachine {
       schedule(&outage, wait, at: now)
     } else if let wait {
       outage.probeAt = max(outage.probeAt, now + wait)
-      outage.isTold = true
+      outage.hasRetryAfter = true
     }
     self.outage = outage
     // Those who could show whose fault it is may be behind messages of this customer alone.
@@ -365,7 +365,7 @@ struct SinkMachine {
 
   private mutating func schedule(_ outage: inout Outage, _ wait: Int64?, at now: Int64) {
     outage.probeAt = now + max(wait ?? 0, varied(RetryDelay.down.wait(after: outage.probes + 1)))
-    outage.isTold = wait != nil
+    outage.hasRetryAfter = wait != nil
   }
 
   private mutating func varied(_ milliseconds: Int64) -> Int64 {
@@ -473,7 +473,7 @@ struct SinkMachine {
   mutating func retry(_ place: Place?, at now: Int64) -> Int { held.hurry(place, at: now) }
 
   /// Takes dead messages back, as held ones that are due.
-  mutating func revive(_ messages: [NewMessage], at now: Int64) {
+  mutating func redrive(_ messages: [NewMessage], at now: Int64) {
     for new in messages {
       lastOrdinal += 1
       let message = Message(
@@ -485,9 +485,13 @@ struct SinkMachine {
   }
 
   /// What customers have by name is done through this moment: delivered, left out or dead.
-  var told: Int64 {
-    held.all.reduce(mark.told) { told, held in
-      if case .moment(.customer, let at, _) = held.message.place { min(told, at - 1) } else { told }
+  var customerClock: Int64 {
+    held.all.reduce(mark.customerClock) { clock, held in
+      if case .moment(.customer, let at, _) = held.message.place {
+        min(clock, at - 1)
+      } else {
+        clock
+      }
     }
   }
 

@@ -9,7 +9,7 @@ extension SinkMachine {
     func isAfter(_ mark: Mark) -> Bool {
       switch self {
       case .event(let seq): seq > mark.seq
-      case .moment(.customer, let at, _): at > mark.told
+      case .moment(.customer, let at, _): at > mark.customerClock
       case .moment(_, let at, _): at > mark.clock
       }
     }

@@ -77,7 +77,7 @@ struct MessageFilter {
 
 extension Configuration.Sink {
   /// Whether it is told what another fold changes, of some customers at least.
-  public var isToldOfFolds: Bool {
+  public var subscribesToRecalculations: Bool {
     let filter = MessageFilter(self)
     return filter.wantsMoments && filter.passes(type: MessageKind.recalculation.type)
   }

@@ -81,9 +81,9 @@ struct DeliveryFiles {
   ) throws(LedgerError) -> SinkMachine.Mark? {
     switch start {
     case .now:
-      let told = customers.reserve()
+      let customerClock = customers.reserve()
       var mark = try mark(try reader.journal.head().seq, clock: now)
-      mark?.told = told
+      mark?.customerClock = customerClock
       return mark
     case .start: return try mark(0)
     case .after(let seq, let hash): return try mark(seq, hash)
@@ -102,7 +102,7 @@ struct DeliveryFiles {
     let received = try reader.journal.receivedAt(seq) ?? 1
     let time = clock ?? received - 1
     return SinkMachine.Mark(
-      seq: seq, hash: hash, clock: time, told: min(time, customers.reserve()))
+      seq: seq, hash: hash, clock: time, customerClock: min(time, customers.reserve()))
   }
 
   // MARK: What no event causes
@@ -127,15 +127,15 @@ struct DeliveryFiles {
   ///
   /// - Throws: what SQLite reports.
   func changes(
-    _ filter: MessageFilter, after told: Int64
+    _ filter: MessageFilter, after customerClock: Int64
   ) throws(LedgerError) -> [MessageOrder.Moment] {
     let through = customers.through
-    guard through > told else { return [] }
+    guard through > customerClock else { return [] }
     guard filter.wantsCustomers else {
       let all = SinkMachine.Place.moment(.customer, at: through, id: 0)
       return [.init(all, at: through, stream: nil, isWanted: false)]
     }
-    let changes = try customers.changes(after: told, limit: MessageOrder.momentLimit)
+    let changes = try customers.changes(after: customerClock, limit: MessageOrder.momentLimit)
     return changes.map { at, app, cause in
       MessageOrder.Moment(
         .moment(.customer, at: at, id: cause.stream), at: at,
@@ -167,13 +167,16 @@ extension SinkRecord {
     last: Int64? = nil, only: String? = nil
   ) {
     self.init(
-      id, seq: mark.seq, hash: mark.hash, clock: mark.clock, told: mark.told,
+      id, seq: mark.seq, hash: mark.hash, clock: mark.clock, customerClock: mark.customerClock,
       state: condition.rawValue, since: now, last: last, only: only)
   }
 
   var mark: SinkMachine.Mark {
-    get { SinkMachine.Mark(seq: seq, hash: hash, clock: clock, told: told) }
-    set { (seq, hash, clock, told) = (newValue.seq, newValue.hash, newValue.clock, newValue.told) }
+    get { SinkMachine.Mark(seq: seq, hash: hash, clock: clock, customerClock: customerClock) }
+    set {
+      (seq, hash) = (newValue.seq, newValue.hash)
+      (clock, customerClock) = (newValue.clock, newValue.customerClock)
+    }
   }
 
   var isLost: Bool { state == SinkMachine.Condition.lost.rawValue }

@@ -73,9 +73,10 @@ public final class DeliveryService: Sendable {
 
   private var end: SinkMachine.Mark {
     // First: what is told later may be of this head, but not what is told by now of a later one.
-    let told = customers.reserve()
+    let customerClock = customers.reserve()
     let head = ledger.head
-    return SinkMachine.Mark(seq: head.seq, hash: head.hash, clock: Clock.now(), told: told)
+    return SinkMachine.Mark(
+      seq: head.seq, hash: head.hash, clock: Clock.now(), customerClock: customerClock)
   }
 
   /// Ends the thread. A request without an answer within half a second is given up: its message is

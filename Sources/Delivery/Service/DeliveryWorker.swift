@@ -19,7 +19,7 @@ final class DeliveryWorker {
   /// What was configured in the last turn.
   private var sinks: [Configuration.Sink] = []
   private var mirrors: [Configuration.Mirror] = []
-  private var lanes: [SinkRecord.ID: DeliveryLane] = [:]
+  private var runners: [SinkRecord.ID: SinkRunner] = [:]
   private var sent: [HTTPClient.RequestID: Sent] = [:]
   /// What is not stored yet, in its order.
   private var unstored: [SinkStore.Change] = []
@@ -33,7 +33,7 @@ final class DeliveryWorker {
   private var turnedAt: Int64 = 0
 
   private enum Sent {
-    case message(DeliveryLane, SinkMachine.Message)
+    case message(SinkRunner, SinkMachine.Message)
     case test(@Sendable (SinkCommand.Outcome) -> Void)
   }
 
@@ -50,7 +50,7 @@ final class DeliveryWorker {
   /// Milliseconds between two looks at what nothing signals.
   private static let idle: Int64 = 1000
   /// Messages that are taken back from the dead at once, and that are listed of each kind.
-  private static let (reviveLimit, listed) = (10_000, 100)
+  private static let (redriveLimit, listed) = (10_000, 100)
 
   // MARK: From start to end
 
@@ -69,7 +69,7 @@ final class DeliveryWorker {
       guard isHeld, isNeeded else {
         service.mirrors.adopt([])
         // Only who sends knows what sinks were told; without any, nobody asks.
-        service.customers.told = isNeeded ? nil : .max
+        service.customers.delivered = isNeeded ? nil : .max
         if isNeeded { service.publishElsewhere(at: Clock.now()) } else { service.publish([]) }
         service.begun.signal()
         for (command, completion) in service.takeCommands() {
@@ -137,7 +137,7 @@ final class DeliveryWorker {
   }
 
   private func close() {
-    service.customers.told = nil
+    service.customers.delivered = nil
     files.store.close()
     for case .test(let completion) in sent.values { completion(.unavailable) }
     sent = [:]
@@ -152,32 +152,32 @@ final class DeliveryWorker {
     unstored += service.mirrors.adopt(current.mirrors, records, lost: files.store.lostNames)
       .map { SinkStore.Change($0) }
     for sink in current.sinks {
-      for lane in lanes(of: sink.name) { lane.adopt(sink) }
-      guard lanes[SinkRecord.ID(sink.name)] == nil else { continue }
+      for runner in runners(of: sink.name) { runner.adopt(sink) }
+      guard runners[SinkRecord.ID(sink.name)] == nil else { continue }
       let stored = records.filter { $0.id.name == sink.name }
       if stored.isEmpty {
         try add(try files.newRecord(sink, from: service.beginning(of: sink), at: now), sink)
         duty.addPlace()
       }
       for record in stored {
-        lanes[record.id] = try DeliveryLane(sink, try files.checked(record, at: now), files.store)
+        runners[record.id] = try SinkRunner(sink, try files.checked(record, at: now), files.store)
       }
     }
     let names = Set(current.sinks.map(\.name))
-    lanes = lanes.filter { names.contains($0.key.name) }
+    runners = runners.filter { names.contains($0.key.name) }
     (sinks, mirrors) = (current.sinks, current.mirrors)
   }
 
   /// Adds a new sink, or a new replay.
   private func add(_ record: SinkRecord, _ sink: Configuration.Sink) throws(LedgerError) {
     unstored.append(SinkStore.Change(record))
-    lanes[record.id] = try DeliveryLane(sink, record, files.store)
+    runners[record.id] = try SinkRunner(sink, record, files.store)
   }
 
   /// The sink of this name and its replays, in their order.
-  private func lanes(of name: String) -> [DeliveryLane] { ordered.filter { $0.id.name == name } }
+  private func runners(of name: String) -> [SinkRunner] { ordered.filter { $0.id.name == name } }
 
-  private var ordered: [DeliveryLane] { lanes.values.sorted { $0.id < $1.id } }
+  private var ordered: [SinkRunner] { runners.values.sorted { $0.id < $1.id } }
 
   // MARK: Sending
 
@@ -193,46 +193,46 @@ final class DeliveryWorker {
     let waitsForRows = clock.waitsForRows()
     let sweep = clock.sweep(files.reader, at: now)
     var hasMore = false
-    for lane in ordered where !lane.isWaiting(at: now) {
-      let before = lane.machine.fed.seq
+    for runner in ordered where !runner.isWaiting(at: now) {
+      let before = runner.machine.fed.seq
       do throws(LedgerError) {
-        if try lane.fill(files, through: head, sweep, waits: waitsForRows) { hasMore = true }
+        if try runner.fill(files, through: head, sweep, waits: waitsForRows) { hasMore = true }
       } catch .busy {
         // The rows were replaced just now.
-        lane.wait(at: now)
+        runner.wait(at: now)
       }
-      if lane.machine.fed.seq != before { isUnpublished = true }
-      send(lane, at: now)
+      if runner.machine.fed.seq != before { isUnpublished = true }
+      send(runner, at: now)
     }
     return hasMore
   }
 
-  private func send(_ lane: DeliveryLane, at now: Int64) {
+  private func send(_ runner: SinkRunner, at now: Int64) {
     // A receiver that does not answer keeps no other's connections. Replays share their sink's.
     let share = max(1, Self.connections / max(1, sinks.count))
-    let others = lanes(of: lane.id.name).filter { $0 !== lane }
+    let others = runners(of: runner.id.name).filter { $0 !== runner }
       .reduce(0) { $0 + $1.machine.underWayCount }
-    while others + lane.machine.underWayCount < share, let message = lane.next(at: now) {
-      send(message, lane, at: now)
+    while others + runner.machine.underWayCount < share, let message = runner.next(at: now) {
+      send(message, runner, at: now)
     }
   }
 
-  private func send(_ message: SinkMachine.Message, _ lane: DeliveryLane, at now: Int64) {
+  private func send(_ message: SinkMachine.Message, _ runner: SinkRunner, at now: Int64) {
     do throws(MessageMaker.Failure) {
-      let made = try files.maker.message(message.place, for: lane.sink)
+      let made = try files.maker.message(message.place, for: runner.sink)
       do throws(ClientError) {
-        let id = try start(made, message.attempts + 1, lane.sink, replay: lane.id.replay)
-        sent[id] = .message(lane, message)
+        let id = try start(made, message.attempts + 1, runner.sink, replay: runner.id.replay)
+        sent[id] = .message(runner, message)
       } catch {
-        finish(message, lane, .failure(error), at: now)
+        finish(message, runner, .failure(error), at: now)
       }
     } catch {
       switch error {
-      case .notNow: lane.takeBack(message, at: now)
-      case .overtaken: lane.leaveOut(message)
+      case .notNow: runner.takeBack(message, at: now)
+      case .overtaken: runner.cancel(message)
       case .unreadable:
         isUnpublished = true
-        lane.finish(message, .refused(.transport("the event cannot be read")), at: now)
+        runner.finish(message, .refused(.transport("the event cannot be read")), at: now)
       }
     }
   }
@@ -247,10 +247,10 @@ final class DeliveryWorker {
   private func wait(_ hasMore: Bool) {
     let now = Clock.now()
     var until = now + Self.idle
-    for lane in lanes.values {
+    for runner in runners.values {
       // What is due and was not sent waits for something else.
-      if let at = lane.machine.wakeAt { until = min(until, max(at, now + Self.storeInterval)) }
-      if lane.hasChanges { until = min(until, storedAt + Self.storeInterval) }
+      if let at = runner.machine.wakeAt { until = min(until, max(at, now + Self.storeInterval)) }
+      if runner.hasChanges { until = min(until, storedAt + Self.storeInterval) }
     }
     if isUnpublished { until = min(until, publishedAt + Self.publishInterval) }
     if hasMore { until = now }
@@ -260,8 +260,8 @@ final class DeliveryWorker {
   /// Lets events and answers gather for a moment, because a turn costs as much as a message:
   /// unless a message waits for an answer, and longer while nothing can be sent.
   private func gather() {
-    guard !lanes.values.contains(where: { $0.machine.isBusy }) else { return }
-    let isOpen = lanes.values.contains { $0.machine.condition == .on && $0.machine.outage == nil }
+    guard !runners.values.contains(where: { $0.machine.isBusy }) else { return }
+    let isOpen = runners.values.contains { $0.machine.condition == .on && $0.machine.outage == nil }
     let time = isOpen || !sent.isEmpty ? Self.gathering : Self.storeInterval
     let past = (Clock.monotonicNanoseconds() - turnedAt) / 1_000_000
     guard past < time else { return }
@@ -275,7 +275,7 @@ final class DeliveryWorker {
     let now = Clock.now()
     for (id, result) in client.takeAll() {
       switch sent.removeValue(forKey: id) {
-      case .message(let lane, let message)?: finish(message, lane, result, at: now)
+      case .message(let runner, let message)?: finish(message, runner, result, at: now)
       case .test(let completion)?: completion(DeliveryRequest.answer(result))
       case nil: break
       }
@@ -283,32 +283,32 @@ final class DeliveryWorker {
   }
 
   private func finish(
-    _ message: SinkMachine.Message, _ lane: DeliveryLane,
+    _ message: SinkMachine.Message, _ runner: SinkRunner,
     _ result: Result<ClientResponse, ClientError>, at now: Int64
   ) {
     // The sink may have left the configuration meanwhile.
-    guard lanes[lane.id] === lane else { return }
+    guard runners[runner.id] === runner else { return }
     isUnpublished = true
-    let isDelivered = lane.finish(message, result, at: now)
-    guard isDelivered, lane.id.replay == 0 else { return }
+    let isDelivered = runner.finish(message, result, at: now)
+    guard isDelivered, runner.id.replay == 0 else { return }
     service.latencies.observe(Double(max(0, now - message.receivedAt)) / 1000)
   }
 
   /// Stores what changed, if enough has or enough time has passed.
   private func store(at now: Int64, isLast: Bool = false) {
-    let outcomes = lanes.values.reduce(0) { $0 + $1.machine.changes.outcomes }
+    let outcomes = runners.values.reduce(0) { $0 + $1.machine.changes.outcomes }
     guard
       isLast || outcomes >= Self.storeOutcomes || now - storedAt >= Self.storeInterval
         || now < storedAt
     else { return }
     storedAt = now
     unstored += ordered.compactMap { $0.takeChange(at: now) }
-    let removed = lanes.values.filter(\.isFinished).map(\.id)
+    let removed = runners.values.filter(\.isFinished).map(\.id)
     guard !unstored.isEmpty || !removed.isEmpty else { return noteTold() }
     do throws(LedgerError) {
       try files.store.commit(unstored, removing: removed)
       unstored = []
-      for id in removed { lanes[id] = nil }
+      for id in removed { runners[id] = nil }
       noteTold()
       // What the table of duties lacks for now, the next holder repeats.
       try? duty.leave(files)
@@ -324,8 +324,8 @@ final class DeliveryWorker {
 
   /// Says what need not be kept for sinks, once that is stored.
   private func noteTold() {
-    let told = lanes.values.filter { $0.id.replay == 0 }.map(\.machine.told).min()
-    service.customers.told = told ?? .max
+    let delivered = runners.values.filter { $0.id.replay == 0 }.map(\.machine.customerClock).min()
+    service.customers.delivered = delivered ?? .max
   }
 
   private func publish(at now: Int64) {
@@ -351,30 +351,30 @@ final class DeliveryWorker {
   private func perform(
     _ command: SinkCommand, _ completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
   ) throws(LedgerError) -> SinkCommand.Outcome? {
-    guard let lane = lanes[SinkRecord.ID(command.name)] else { return performOnMirror(command) }
+    guard let runner = runners[SinkRecord.ID(command.name)] else { return performOnMirror(command) }
     let now = Clock.now()
     switch command.verb {
     case .show: break
-    case .pause: for lane in lanes(of: command.name) { lane.set(.paused, at: now) }
+    case .pause: for runner in runners(of: command.name) { runner.set(.paused, at: now) }
     case .resume:
-      if let refusal = try resume(lane, command.from, at: now) { return refusal }
+      if let refusal = try resume(runner, command.from, at: now) { return refusal }
     case .skip:
-      guard let seq = command.seq, lane.skip(seq, at: now) else {
+      guard let seq = command.seq, runner.skip(seq, at: now) else {
         return .refused("seq is not held and does not wait, or is under way just now")
       }
-    case .retry where !command.dead: return Self.messages(lane.retry(command.seq, at: now))
-    case .retry: return try revive(lane, command.seq.map { $0...$0 }, at: now)
-    case .replay: return try replay(lane, command, at: now)
+    case .retry where !command.dead: return Self.messages(runner.retry(command.seq, at: now))
+    case .retry: return try redrive(runner, command.seq.map { $0...$0 }, at: now)
+    case .replay: return try replay(runner, command, at: now)
     case .test:
-      test(lane.sink, completion)
+      test(runner.sink, completion)
       return nil
     }
     storeNow(at: now)
-    let replays = lanes(of: command.name).filter { $0.id.replay > 0 }
+    let replays = runners(of: command.name).filter { $0.id.replay > 0 }
     let fault = clock.fault(at: now)
     return .shown(
-      lane.status(at: now, fault), held: lane.held(Self.listed),
-      dead: try files.store.dead(lane.id, limit: Self.listed),
+      runner.status(at: now, fault), held: runner.held(Self.listed),
+      dead: try files.store.dead(runner.id, limit: Self.listed),
       replays: replays.map { $0.status(at: now, fault) })
   }
 
@@ -402,34 +402,34 @@ final class DeliveryWorker {
 
   /// Returns why it cannot.
   private func resume(
-    _ lane: DeliveryLane, _ from: String?, at now: Int64
+    _ runner: SinkRunner, _ from: String?, at now: Int64
   ) throws(LedgerError) -> SinkCommand.Outcome? {
     var mark: SinkMachine.Mark?
     if let from {
       mark = try files.mark(named: from, at: now)
       if mark == nil { return Self.noPlace }
-    } else if lane.machine.condition == .lost {
+    } else if runner.machine.condition == .lost {
       return .refused("its place is lost: say where it goes on with --from")
     }
-    lane.resume(at: mark, now: now)
-    for lane in lanes(of: lane.id.name) { lane.set(.on, at: now) }
+    runner.resume(at: mark, now: now)
+    for runner in runners(of: runner.id.name) { runner.set(.on, at: now) }
     clock.accept(at: now)
     return nil
   }
 
   /// Sends again what was given up: messages about the events of a range, or all.
-  private func revive(
-    _ lane: DeliveryLane, _ range: ClosedRange<Int64>?, at now: Int64
+  private func redrive(
+    _ runner: SinkRunner, _ range: ClosedRange<Int64>?, at now: Int64
   ) throws(LedgerError) -> SinkCommand.Outcome {
-    let dead = try files.store.dead(lane.id, limit: Self.reviveLimit)
+    let dead = try files.store.dead(runner.id, limit: Self.redriveLimit)
       .filter { record in range.map { $0.contains(record.seq ?? 0) } ?? true }
-    lane.revive(dead, at: now)
+    runner.redrive(dead, at: now)
     storeNow(at: now)
     return Self.messages(dead.count)
   }
 
   private func replay(
-    _ lane: DeliveryLane, _ command: SinkCommand, at now: Int64
+    _ runner: SinkRunner, _ command: SinkCommand, at now: Int64
   ) throws(LedgerError) -> SinkCommand.Outcome {
     guard let mark = try files.mark(named: command.from ?? "start", at: now) else {
       return Self.noPlace
@@ -437,10 +437,10 @@ final class DeliveryWorker {
     let head = try files.reader.journal.head().seq
     let last = min(head, command.to ?? head)
     guard last > mark.seq else { return .refused("there is no event in that range") }
-    if command.dead { return try revive(lane, mark.seq + 1...last, at: now) }
-    let number = 1 + lanes(of: command.name).reduce(0) { max($0, $1.id.replay) }
+    if command.dead { return try redrive(runner, mark.seq + 1...last, at: now) }
+    let number = 1 + runners(of: command.name).reduce(0) { max($0, $1.id.replay) }
     let id = SinkRecord.ID(command.name, replay: number)
-    try add(SinkRecord(id, mark, since: now, last: last, only: command.only), lane.sink)
+    try add(SinkRecord(id, mark, since: now, last: last, only: command.only), runner.sink)
     storeNow(at: now)
     return .done(
       .object([

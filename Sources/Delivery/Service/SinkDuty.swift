@@ -51,8 +51,8 @@ final class SinkDuty {
     }
     if left.file != files.store.id {
       let behind = files.customers.reserve()
-      try files.store.replace(left.records(since: Clock.now(), told: behind))
-      if !left.isEmpty { files.customers.tellAgain(after: (left.told ?? 0) - Self.skew) }
+      try files.store.replace(left.records(since: Clock.now(), customerClock: behind))
+      if !left.isEmpty { files.customers.redeliver(after: (left.customerClock ?? 0) - Self.skew) }
     }
     (positions, holding, placing, waitsSince) = (left, epoch, .wanted, nil)
     return true
@@ -93,7 +93,7 @@ final class SinkDuty {
   func leave(_ files: DeliveryFiles) throws(LedgerError) {
     guard ledger.copy != nil else { return }
     try positions.update(from: files.store, files.reader.journal)
-    positions.told = try files.customers.done()
+    positions.customerClock = try files.customers.done()
     ledger.duties.save(positions.bytes, of: .sinks)
   }
 }
@@ -116,7 +116,7 @@ public struct SinkPositions: Sendable {
   private var positions: [String: Position] = [:]
   /// What customers have by name was told to every sink, as far as it happened until this time;
   /// nil if that is not known. Milliseconds since 1970.
-  var told: Int64?
+  var customerClock: Int64?
 
   init() {}
 
@@ -158,12 +158,12 @@ public struct SinkPositions: Sendable {
 
   /// What the next holder has to store; a sink whose place it does not have is lost there.
   ///
-  /// - Parameter told: as in `SinkRecord`, of the next holder.
-  func records(since now: Int64, told: Int64) -> [SinkRecord] {
+  /// - Parameter customerClock: as in `SinkRecord`, of the next holder.
+  func records(since now: Int64, customerClock: Int64) -> [SinkRecord] {
     positions.map { name, position in
       SinkRecord(
         SinkRecord.ID(name), seq: position.seq, hash: position.hash, clock: position.clock,
-        told: told, state: position.state, since: now)
+        customerClock: customerClock, state: position.state, since: now)
     }
   }
 
@@ -186,7 +186,7 @@ public struct SinkPositions: Sendable {
     }
     return JSONValue.object([
       ("file", .string(Hexadecimal.encode(file))), ("sinks", .object(sinks)),
-      ("told", .optional(told)),
+      ("told", .optional(customerClock)),
     ]).bytes
   }
 
@@ -194,7 +194,7 @@ public struct SinkPositions: Sendable {
   init(parsing bytes: [UInt8]) {
     guard let root = try? JSONDocument(parsing: bytes).root else { return }
     file = root["file"]?.string.flatMap(Hexadecimal.decode) ?? []
-    told = root["told"]?.integer
+    customerClock = root["told"]?.integer
     for member in root["sinks"]?.members ?? [] {
       guard let seq = member.value["seq"]?.integer, let clock = member.value["clock"]?.integer,
         let hash = member.value["hash"]?.string.flatMap(Hexadecimal.decode),

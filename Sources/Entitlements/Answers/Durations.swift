@@ -5,7 +5,7 @@ import Platform
 /// each word counts from when it was said on. The first one counts before it, too.
 public struct Durations: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   /// What was said of a product; no duration: that it has no end.
-  public struct Said: Sendable, Equatable {
+  public struct Entry: Sendable, Equatable {
     /// From when on, milliseconds since 1970; `Int64.min` for the first.
     public let from: Int64
     public let duration: ProductDuration?
@@ -16,7 +16,7 @@ public struct Durations: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   }
 
   /// By product id, each from `Int64.min` on, in order.
-  public private(set) var products: [String: [Said]] = [:]
+  public private(set) var products: [String: [Entry]] = [:]
   /// Whether anything was said of any product, be it that none has a duration.
   public private(set) var isSaid = false
   /// What was said last, by product id.
@@ -25,7 +25,7 @@ public struct Durations: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   public init() {}
 
   /// As they were read from where they are kept; nothing can be added to them.
-  public init(_ products: [String: [Said]]) { self.products = products }
+  public init(_ products: [String: [Entry]]) { self.products = products }
 
   /// One word, which counts at every time.
   public init(_ durations: [String: ProductDuration]) {
@@ -56,14 +56,14 @@ public struct Durations: Sendable, Equatable, ExpressibleByDictionaryLiteral {
       let duration = durations[product]
       guard let known = products[product]?.last else {
         // Said for the first time: of no product, or that this one had no end until now.
-        let first = Said(from: .min, duration: isSaid ? nil : duration)
-        products[product] = [first] + (isSaid ? [Said(from: time, duration: duration)] : [])
+        let first = Entry(from: .min, duration: isSaid ? nil : duration)
+        products[product] = [first] + (isSaid ? [Entry(from: time, duration: duration)] : [])
         continue
       }
       let from = max(known.from, time)
       // A word that is taken back at once counted at no time.
       if from == known.from { products[product]?.removeLast() }
-      products[product]?.append(Said(from: from, duration: duration))
+      products[product]?.append(Entry(from: from, duration: duration))
     }
   }
 

@@ -62,9 +62,9 @@ public struct OpenFile: ~Copyable {
       if filled == bytes.count {
         bytes += [UInt8](repeating: 0, count: min(filled, limit - filled))
       }
-      let room = bytes.count - filled
+      let rest = bytes.count - filled
       let count = bytes.withUnsafeMutableBytes {
-        Glibc.read(descriptor, $0.baseAddress.map { $0 + filled }, room)
+        Glibc.read(descriptor, $0.baseAddress.map { $0 + filled }, rest)
       }
       if count < 0 && errno == EINTR { continue }
       guard count >= 0 else { throw .last("read \(path)") }

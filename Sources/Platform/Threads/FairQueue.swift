@@ -1,7 +1,7 @@
 /// A bounded queue whose items belong to owners that are served in turns: however many items one
 /// owner has, an item of another waits for at most one of each.
 public struct FairQueue<Item> {
-  private struct Lane {
+  private struct OwnerQueue {
     var items: [(item: Item, bytes: Int)?] = []
     /// The index of the oldest item that is left.
     var first = 0
@@ -31,7 +31,7 @@ public struct FairQueue<Item> {
   private let share: (items: Int, bytes: Int)
   /// How many full shares the queue holds.
   private let shares: Int
-  private var lanes: [String: Lane] = [:]
+  private var queues: [String: OwnerQueue] = [:]
   /// The owners that have items, the next to be served first.
   private var turns: [String] = []
   /// How many items of an owner are being served.
@@ -55,15 +55,15 @@ public struct FairQueue<Item> {
   public mutating func enqueue(
     _ item: Item, of owner: String, bytes size: Int = 0, isForced: Bool = false
   ) -> Bool {
-    var lane = lanes[owner] ?? Lane()
-    let isWithinShare = lane.count < share.items && size <= share.bytes - lane.bytes
-    let isRoomLeft = count < share.items * shares && size <= share.bytes * shares - bytes
-    guard isForced || isWithinShare && isRoomLeft else { return false }
-    if lane.count == 0 { turns.append(owner) }
+    var queue = queues[owner] ?? OwnerQueue()
+    let isWithinShare = queue.count < share.items && size <= share.bytes - queue.bytes
+    let isWithinCapacity = count < share.items * shares && size <= share.bytes * shares - bytes
+    guard isForced || isWithinShare && isWithinCapacity else { return false }
+    if queue.count == 0 { turns.append(owner) }
     // Taken out first: the array would be copied if both had it.
-    lanes[owner] = nil
-    lane.append(item, bytes: size)
-    lanes[owner] = lane
+    queues[owner] = nil
+    queue.append(item, bytes: size)
+    queues[owner] = queue
     count += 1
     bytes += size
     return true
@@ -76,12 +76,12 @@ public struct FairQueue<Item> {
   ///   when one was.
   public mutating func dequeue(serving most: Int = .max) -> (item: Item, owner: String)? {
     guard let turn = turns.firstIndex(where: { served[$0] ?? 0 < most }),
-      var lane = lanes.removeValue(forKey: turns[turn])
+      var queue = queues.removeValue(forKey: turns[turn])
     else { return nil }
     let owner = turns.remove(at: turn)
-    let oldest = lane.removeFirst()
-    if lane.count > 0 {
-      lanes[owner] = lane
+    let oldest = queue.removeFirst()
+    if queue.count > 0 {
+      queues[owner] = queue
       turns.append(owner)
     }
     count -= 1

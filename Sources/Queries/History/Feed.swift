@@ -154,7 +154,7 @@ public struct Feed: Sendable {
 extension LedgerReader {
   /// Places of the journal that one page looks at, and events that are read at once.
   private static let scanned: Int64 = 5000
-  private static let pieceSize = 500
+  private static let batchSize = 500
 
   /// A page of the feed; nil if its cursor is of another history of the journal.
   ///
@@ -172,7 +172,7 @@ extension LedgerReader {
     var seq = start
     var page = EncodedItems(limit: question.limit)
     while seq != last, !page.isFull {
-      let (from, wanted) = (seq, min(Self.pieceSize, question.limit - page.items.count))
+      let (from, wanted) = (seq, min(Self.batchSize, question.limit - page.items.count))
       let events = try journal.events(
         matching: question.filter, after: isNewest ? last - 1 : from,
         through: isNewest ? from - 1 : last, limit: wanted, newestFirst: isNewest)

@@ -70,7 +70,7 @@ struct HistoryEvolution {
     _ redeliveries: Redeliveries? = nil, isRaw: Bool = false
   ) {
     firstSeq = min(firstSeq, event.seq)
-    guard isShown(event) else { return leaveOut(event, payload) }
+    guard isShown(event) else { return omit(event, payload) }
     // The time of a statement of the owner is ours: it says nothing of the order of Apple's.
     let isApples = !event.source.isOwners
     let lateBy =
@@ -130,7 +130,7 @@ struct HistoryEvolution {
 
   /// Folds an event that is on another page, and evaluates nothing. What time changed before an
   /// event is on the same page.
-  private mutating func leaveOut(_ event: StoredEvent, _ payload: JournaledPayload) {
+  private mutating func omit(_ event: StoredEvent, _ payload: JournaledPayload) {
     if let page, event.seq > page.after { hasMore = true }
     if !event.source.isOwners { clock = max(clock, event.signedDate) }
     isStale = true

@@ -108,12 +108,12 @@ public struct SchemaMigration {
 
   /// Replaces the two variables, as psql does.
   private func sql(_ file: [UInt8]) -> String {
-    let pieces = String(decoding: file, as: UTF8.self).split(
+    let parts = String(decoding: file, as: UTF8.self).split(
       separator: ":\"", omittingEmptySubsequences: false)
-    return pieces.dropFirst().reduce(into: String(pieces[0])) { text, piece in
-      let end = piece.firstIndex(of: "\"") ?? piece.startIndex
-      text += piece[..<end] == "schema" ? schema.quoted : daemon.quoted
-      text += piece[end...].dropFirst()
+    return parts.dropFirst().reduce(into: String(parts[0])) { text, part in
+      let end = part.firstIndex(of: "\"") ?? part.startIndex
+      text += part[..<end] == "schema" ? schema.quoted : daemon.quoted
+      text += part[end...].dropFirst()
     }
   }
 

@@ -410,7 +410,7 @@ public final class CustomerStore {
   ///
   /// - Parameter first: behind every moment at which something is to be told.
   /// - Throws: what SQLite reports.
-  public func tellAgain(after time: Int64, behind first: Int64) throws(LedgerError) {
+  public func redeliver(after time: Int64, behind first: Int64) throws(LedgerError) {
     try connection.statement(
       """
       UPDATE change SET at_ms = ?1 + r.place FROM (

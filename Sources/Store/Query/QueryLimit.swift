@@ -71,12 +71,12 @@ public final class QueryLimit: Sendable {
 
   private func watch() {
     let last = Deadline(milliseconds: Self.grace, after: deadline.nanoseconds)
-    var isTold = false
+    var isReported = false
     while !ended.isRequested {
       ended.wait(milliseconds: Self.interval)
       guard stop() else { continue }
-      if last.hasPassed, !isTold, let reason {
-        isTold = true
+      if last.hasPassed, !isReported, let reason {
+        isReported = true
         onOverrun(reason)
       }
     }

@@ -7,13 +7,13 @@ public import Platform
 enum DurationTable {
   /// By the id of the app in the file.
   static func read(_ connection: SQLiteConnection) throws(LedgerError) -> [Int64: Durations] {
-    var found: [Int64: [String: [Durations.Said]]] = [:]
+    var found: [Int64: [String: [Durations.Entry]]] = [:]
     try connection.statement(
       "SELECT app_id, product_id, from_ms, milliseconds FROM duration ORDER BY 1, 2, 3"
     ).forEach { (row) throws(LedgerError) in
       let duration = row.optionalInt(3).map { ProductDuration(milliseconds: $0) }
       found[row.int(0), default: [:]][row.text(1), default: []]
-        .append(Durations.Said(from: row.int(2), duration: duration))
+        .append(Durations.Entry(from: row.int(2), duration: duration))
       return true
     }
     return found.mapValues(Durations.init)

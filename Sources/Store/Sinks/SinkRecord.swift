@@ -19,7 +19,7 @@ public struct SinkRecord: Sendable, Equatable {
   /// What time alone changed through this moment is too. Milliseconds since 1970.
   public var clock: Int64
   /// What customers have by name is told through this moment of `CustomerStore`.
-  public var told: Int64
+  public var customerClock: Int64
   public var state: String
   /// Since when it is in that state, milliseconds since 1970, and why.
   public var since: Int64
@@ -29,10 +29,13 @@ public struct SinkRecord: Sendable, Equatable {
   public var only: String?
 
   public init(
-    _ id: ID, seq: Int64, hash: [UInt8], clock: Int64, told: Int64, state: String, since: Int64,
+    _ id: ID, seq: Int64, hash: [UInt8], clock: Int64, customerClock: Int64, state: String,
+    since: Int64,
     reason: String? = nil, last: Int64? = nil, only: String? = nil
   ) {
-    (self.id, self.seq, self.hash, self.clock, self.told) = (id, seq, hash, clock, told)
+    (self.id, self.seq, self.hash, self.clock, self.customerClock) = (
+      id, seq, hash, clock, customerClock
+    )
     (self.state, self.since, self.reason) = (state, since, reason)
     (self.last, self.only) = (last, only)
   }

@@ -40,7 +40,7 @@ public final class SinkStore {
     ).all { row in
       SinkRecord(
         SinkRecord.ID(row.text(0), replay: row.int(1)), seq: row.int(2), hash: row.bytes(3),
-        clock: row.int(4), told: row.int(10), state: row.text(5), since: row.int(6),
+        clock: row.int(4), customerClock: row.int(10), state: row.text(5), since: row.int(6),
         reason: row.optionalText(7), last: row.optionalInt(8), only: row.optionalText(9))
     }
   }

@@ -40,16 +40,16 @@ extension SinkStore {
   /// - Throws: what SQLite or the file system reports.
   public static func clocks(
     _ folder: DataFolder, boot: [UInt8]
-  ) throws(LedgerError) -> (told: Int64, offset: Int64?) {
+  ) throws(LedgerError) -> (customerClock: Int64, offset: Int64?) {
     let file = SinkFile.file(folder)
     guard let (connection, schema) = try file.read(in: folder) else { return (0, nil) }
     defer { connection.close() }
     let column = schema == file.schema ? "told_ms" : "clock_ms"
-    let told = try connection.statement("SELECT max(\(column)) FROM sink")
+    let customerClock = try connection.statement("SELECT max(\(column)) FROM sink")
       .first { $0.optionalInt(0) }
     let offset = try connection.statement("SELECT offset_ms FROM clock WHERE boot = ?")
       .bind(1, boot).first { $0.int(0) }
-    return ((told ?? nil) ?? 0, offset)
+    return ((customerClock ?? nil) ?? 0, offset)
   }
 
   /// The names of the sinks that a data folder ever had.

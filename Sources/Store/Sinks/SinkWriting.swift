@@ -9,7 +9,7 @@ extension SinkStore {
     public var released: [Int64] = []
     public var dead: [HeldRecord] = []
     /// Ordinals that are no longer dead.
-    public var revived: [Int64] = []
+    public var redriven: [Int64] = []
 
     public init(_ sink: SinkRecord) { self.sink = sink }
   }
@@ -56,9 +56,9 @@ extension SinkStore {
       """
     ).bind(1, sink.id.name).bind(2, sink.id.replay).bind(3, sink.seq).bind(4, sink.hash)
       .bind(5, sink.clock).bind(6, sink.state).bind(7, sink.since).bind(8, sink.reason)
-      .bind(9, sink.last).bind(10, sink.only).bind(11, sink.told).run()
+      .bind(9, sink.last).bind(10, sink.only).bind(11, sink.customerClock).run()
     for ordinal in change.released { try delete(ordinal, from: "held", sink.id) }
-    for ordinal in change.revived { try delete(ordinal, from: "dead", sink.id) }
+    for ordinal in change.redriven { try delete(ordinal, from: "dead", sink.id) }
     for held in change.held { try insert(held, into: "held", sink.id) }
     for dead in change.dead { try insert(dead, into: "dead", sink.id) }
   }

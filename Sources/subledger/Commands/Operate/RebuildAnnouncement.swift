@@ -10,7 +10,7 @@ import StrictJSON
 enum RebuildAnnouncement {
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     let configuration = try arguments.configuration()
-    let sinks = configuration.sinks.filter(\.isToldOfFolds).map(\.name)
+    let sinks = configuration.sinks.filter(\.subscribesToRecalculations).map(\.name)
     guard !sinks.isEmpty else {
       throw .findings("no sink gets entitlement.recalculated: there is nobody to tell")
     }

@@ -6,7 +6,7 @@ import Store
 import StrictJSON
 
 /// One sink at work, or one replay to it: the machine, what is stored of it, what was counted.
-final class DeliveryLane {
+final class SinkRunner {
   let id: SinkRecord.ID
   private(set) var sink: Configuration.Sink
   private(set) var machine: SinkMachine
@@ -24,7 +24,7 @@ final class DeliveryLane {
   /// The state that `record.since` belongs to.
   private var noted = ""
   /// Ordinals of messages that are no longer dead, which is not stored yet.
-  private var revived: [Int64] = []
+  private var redriven: [Int64] = []
 
   init(
     _ sink: Configuration.Sink, _ record: SinkRecord, _ store: SinkStore
@@ -36,7 +36,8 @@ final class DeliveryLane {
     let stored = SinkMachine.Stored(
       condition: SinkMachine.Condition(rawValue: record.state) ?? .lost, mark: mark,
       held: try store.held(id).map { SinkMachine.HeldMessage($0, mark) },
-      dead: try store.dead(id, afterSeq: mark.seq, time: min(mark.clock, mark.told)).map(\.place),
+      dead: try store.dead(id, afterSeq: mark.seq, time: min(mark.clock, mark.customerClock)).map(
+        \.place),
       lastDead: dead.last)
     machine = SinkMachine(
       stored, Self.settings(sink, record), seed: UInt64(bitPattern: Int64(id.name.hashValue)))
@@ -62,7 +63,7 @@ final class DeliveryLane {
   // MARK: Sending
 
   /// Events that are read at once.
-  private static let pieceSize = 200
+  private static let batchSize = 200
   private static let pause: Int64 = 250
 
   /// Lets other sinks go on while the ledger's files cannot be read for this one.
@@ -84,17 +85,17 @@ final class DeliveryLane {
     guard !waits || id.replay > 0 else { return false }
     let sweep = id.replay == 0 ? sweep : nil
     if let sweep { machine.goBack(to: sweep.now) }
-    let (room, last, fed) = (machine.room, min(head, record.last ?? .max), machine.fed)
-    guard room > 0 else { return false }
-    let changes = id.replay == 0 ? try files.changes(filter, after: fed.told) : []
+    let (capacity, last, fed) = (machine.capacity, min(head, record.last ?? .max), machine.fed)
+    guard capacity > 0 else { return false }
+    let changes = id.replay == 0 ? try files.changes(filter, after: fed.customerClock) : []
     let events =
       fed.seq < last
       ? try files.reader.journal.messageEvents(
-        after: fed.seq, through: last, limit: min(room, Self.pieceSize)) : []
+        after: fed.seq, through: last, limit: min(capacity, Self.batchSize)) : []
     guard !events.isEmpty || !changes.isEmpty || sweep.map({ $0.through > fed.clock }) ?? false
     else { return false }
     let filter = filter
-    let piece = try MessageOrder.piece(
+    let batch = try MessageOrder.batch(
       events.map { event in
         MessageOrder.Event(
           seq: event.seq, hash: event.hash, stream: event.stream, receivedAt: event.receivedAt,
@@ -103,8 +104,8 @@ final class DeliveryLane {
     ) { (after, through, limit) throws(LedgerError) in
       try files.moments(filter, after: after, through: through, limit)
     }
-    machine.feed(piece.messages, through: piece.through)
-    return piece.hasMore || machine.fed.seq < last && machine.room > 0
+    machine.feed(batch.messages, through: batch.through)
+    return batch.hasMore || machine.fed.seq < last && machine.capacity > 0
   }
 
   /// The next message to send; nil if none may be sent now.
@@ -119,7 +120,7 @@ final class DeliveryLane {
   }
 
   /// Leaves a message out that says nothing any more.
-  func leaveOut(_ message: SinkMachine.Message) { machine.leaveOut(message.ordinal) }
+  func cancel(_ message: SinkMachine.Message) { machine.cancel(message.ordinal) }
 
   // MARK: What becomes of a message
 
@@ -201,15 +202,15 @@ final class DeliveryLane {
   }
 
   /// Sends dead messages again.
-  func revive(_ dead: [HeldRecord], at now: Int64) {
+  func redrive(_ dead: [HeldRecord], at now: Int64) {
     let mark = machine.mark
-    machine.revive(
+    machine.redrive(
       dead.map { record in
         SinkMachine.NewMessage(
           place: record.place, stream: record.customer, receivedAt: record.receivedAt, after: mark)
       }, at: now)
     deadCount -= Int64(dead.count)
-    revived += dead.map(\.ordinal)
+    redriven += dead.map(\.ordinal)
   }
 
   /// What it holds, the first so many.
@@ -248,7 +249,7 @@ final class DeliveryLane {
     }
     change.dead = changes.dead.map { HeldRecord($0.message, nextAt: $0.diedAt) }
     deadCount += Int64(change.dead.count)
-    (change.revived, revived) = (revived, [])
+    (change.redriven, redriven) = (redriven, [])
     return change
   }
 
