@@ -35,7 +35,7 @@ final class RecoveryWorker {
       service.update { $0.isOn = !current.isEmpty }
       if current.isEmpty {
         reconciliation = nil
-      } else if !service.ledger.duties.holds(.recovery) {
+      } else if !service.ledger.duties.leases(.recovery) {
         // Another daemon of the shared journal does it. Who takes over begins anew.
         (reconciliation, schedule, beatAt) = (nil, nil, .min)
       } else {

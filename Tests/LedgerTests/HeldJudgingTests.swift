@@ -317,7 +317,7 @@ import Testing
       #expect(journaled > 0 && head - before == journaled)
       #expect(Self.wait { ledgers.allSatisfy { $0.foldedHead.seq == head } })
       // Whoever has nothing left to judge leaves the duty to the next.
-      #expect(Self.wait { ledgers.allSatisfy { !$0.duties.holds(.evidence) } })
+      #expect(Self.wait { ledgers.allSatisfy { !$0.duties.leases(.evidence) } })
       for ledger in ledgers {
         let reader = try LedgerReader(ledger)
         _ = try upgraded.expectRows(reader, &chance, ledger.folder.path)

@@ -15,7 +15,7 @@ import Testing
   /// copy of the descriptor, which is closed a moment later.
   private func isReleased(_ path: String) throws -> Bool {
     for _ in 0..<12_000 {
-      if try !FolderLock.isHeld(path) { return true }
+      if try !FolderLock.isLocked(path) { return true }
       usleep(5_000)
     }
     return false
@@ -29,7 +29,7 @@ import Testing
       return
     }
     #expect(try !canAcquire(path))
-    #expect(try FolderLock.isHeld(path))
+    #expect(try FolderLock.isLocked(path))
     let held = lock.path
     #expect(held == path)
     _ = consume lock
@@ -40,7 +40,7 @@ import Testing
 
   @Test func `a lock without a file is not held, and asking creates none`() throws {
     let scratch = try Scratch()
-    #expect(try !FolderLock.isHeld(scratch.path + "/lock"))
+    #expect(try !FolderLock.isLocked(scratch.path + "/lock"))
     #expect(try FolderListing.names(scratch.path).isEmpty)
   }
 

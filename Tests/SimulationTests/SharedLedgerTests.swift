@@ -298,12 +298,12 @@ import Testing
     let first = try start("first")
     // Nothing is held, so that there is nothing to judge.
     let lasting = Duty.allCases.filter { $0 != .evidence }
-    #expect(wait { first.duties.held == lasting })
+    #expect(wait { first.duties.leased == lasting })
     let second = try start("second")
     first.duties.save([7], of: .recovery)
-    #expect(second.duties.held.allSatisfy { $0 == .evidence })
+    #expect(second.duties.leased.allSatisfy { $0 == .evidence })
     first.stop()
-    #expect(wait { second.duties.held == lasting })
+    #expect(wait { second.duties.leased == lasting })
     #expect(second.duties.position(.recovery) == [7])
     second.stop()
   }

@@ -61,7 +61,7 @@ public final class AnchorService: Sendable {
       for index in targets.indices {
         let mayTry = isLast || targets[index].failedAt.map { now - $0 >= Self.retryDelay } ?? true
         // After a failed sync, what readers see may not be on the disk.
-        guard mayTry, ledger.failure == nil, isLast || ledger.duties.holds(.anchors) else {
+        guard mayTry, ledger.failure == nil, isLast || ledger.duties.leases(.anchors) else {
           continue
         }
         let seqs = targets[index].schedule.due(ledger.seq, at: Clock.now(), isLast: isLast)

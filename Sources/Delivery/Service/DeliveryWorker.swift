@@ -59,21 +59,21 @@ final class DeliveryWorker {
     let (thread, duty) = (service.thread, SinkDuty(service.ledger))
     var worker: DeliveryWorker?
     thread.work {
-      let (isHeld, isLost) = (duty.isHeld, duty.noticesLoss())
+      let (isLeased, isLost) = (duty.isLeased, duty.noticesLoss())
       let isNeeded = !service.configuration().sinkNames.isEmpty
-      if isLost || !isHeld || !isNeeded {
+      if isLost || !isLeased || !isNeeded {
         worker?.close()
         worker = nil
       }
       // Without a sink, and while another daemon sends, nothing is stored and nothing is done.
-      guard isHeld, isNeeded else {
+      guard isLeased, isNeeded else {
         service.mirrors.adopt([])
         // Only who sends knows what sinks were told; without any, nobody asks.
         service.customers.delivered = isNeeded ? nil : .max
         if isNeeded { service.publishElsewhere(at: Clock.now()) } else { service.publish([]) }
         service.begun.signal()
         for (command, completion) in service.takeCommands() {
-          completion(isHeld ? .noSink : service.elsewhere(command))
+          completion(isLeased ? .noSink : service.elsewhere(command))
         }
         return .whenWoken(within: idle)
       }

@@ -27,7 +27,7 @@ final class SinkDuty {
   init(_ ledger: Ledger) { self.ledger = ledger }
 
   /// Whether it may be acted for now.
-  var isHeld: Bool { ledger.duties.holds(.sinks) }
+  var isLeased: Bool { ledger.duties.leases(.sinks) }
 
   /// Whether it was lost since it was taken over, and perhaps taken again.
   func noticesLoss() -> Bool {

@@ -19,18 +19,18 @@ public enum Duty: String, Sendable, CaseIterable {
 
 /// The duties of this daemon. One without a shared journal has all of them, always.
 ///
-/// A duty is held by a lease that the duties' thread renews. Whoever acts for a duty asks `holds`
+/// A duty is held by a lease that the duties' thread renews. Whoever acts for a duty asks `leases`
 /// before each step that others see: a daemon that froze no longer holds it, by its own clock,
 /// before another one can take it.
 public final class Duties: Sendable {
-  private struct Held {
+  private struct Leased {
     var lease: DutyLease
     /// Nanoseconds of the monotonic clock.
     var until: Int64
   }
 
   private struct State {
-    var held: [Duty: Held] = [:]
+    var leased: [Duty: Leased] = [:]
     /// Positions that are not stored yet.
     var unsaved: [Duty: [UInt8]] = [:]
     /// How many were given, and which of them was stored last.
@@ -55,23 +55,23 @@ public final class Duties: Sendable {
   init(isShared: Bool) { self.isShared = isShared }
 
   /// Whether this daemon may act for a duty now.
-  public func holds(_ duty: Duty) -> Bool {
+  public func leases(_ duty: Duty) -> Bool {
     if !isShared { return true }
     let now = Clock.monotonicNanoseconds()
-    return state.withLock { $0.held[duty].map { now < $0.until } ?? false }
+    return state.withLock { $0.leased[duty].map { now < $0.until } ?? false }
   }
 
   /// How far the last holder was, when the duty was taken; nil if that is not known, or there is no
   /// shared journal: this daemon's own files say it then.
   public func position(_ duty: Duty) -> [UInt8]? {
-    state.withLock { $0.held[duty]?.lease.position }
+    state.withLock { $0.leased[duty]?.lease.position }
   }
 
   /// Which holding of the duty this is: it changes when the duty was lost and taken again. Nil
   /// while it is not held.
   public func epoch(_ duty: Duty) -> Int64? {
     guard isShared else { return 0 }
-    return holds(duty) ? state.withLock { $0.held[duty]?.lease.epoch } : nil
+    return leases(duty) ? state.withLock { $0.leased[duty]?.lease.epoch } : nil
   }
 
   /// Stores how far the duty is, within a second.
@@ -89,7 +89,7 @@ public final class Duties: Sendable {
   }
 
   /// The duties that this daemon holds now.
-  public var held: [Duty] { Duty.allCases.filter(holds) }
+  public var leased: [Duty] { Duty.allCases.filter(leases) }
 
   // MARK: The thread
 
@@ -118,7 +118,7 @@ public final class Duties: Sendable {
         let now = Clock.monotonicNanoseconds()
         if isDone(duty) {
           release(duty, table, by: Deadline(milliseconds: Self.limit))
-        } else if now >= next[duty] ?? .min, holds(duty) || isReady() {
+        } else if now >= next[duty] ?? .min, leases(duty) || isReady() {
           next[duty] = now + (take(duty, holder, table) ? Self.renewal : Self.attempt)
         }
       }
@@ -133,8 +133,8 @@ public final class Duties: Sendable {
 
   /// Lets a duty go, if it is held.
   private func release(_ duty: Duty, _ table: any DutyTable, by deadline: Deadline) {
-    guard let held = state.withLock({ $0.held.removeValue(forKey: duty) }) else { return }
-    try? table.release(duty.rawValue, held.lease, by: deadline)
+    guard let leased = state.withLock({ $0.leased.removeValue(forKey: duty) }) else { return }
+    try? table.release(duty.rawValue, leased.lease, by: deadline)
   }
 
   /// Takes or renews a duty; returns whether it is held.
@@ -150,8 +150,8 @@ public final class Duties: Sendable {
     }
     let until = began + DutyLease.seconds * 1_000_000_000 - Self.margin
     let before = state.withLock { state in
-      let before = state.held[duty]
-      state.held[duty] = lease.map { Held(lease: $0, until: until) }
+      let before = state.leased[duty]
+      state.leased[duty] = lease.map { Leased(lease: $0, until: until) }
       // What was to be stored is of an earlier holding.
       if let before, before.lease.epoch != lease?.epoch { state.unsaved[duty] = nil }
       return before
@@ -166,15 +166,15 @@ public final class Duties: Sendable {
 
   private func savePositions(_ table: any DutyTable, by deadline: Deadline) {
     let (unsaved, given) = state.withLock { state in
-      let held = state.unsaved.filter { state.held[$0.key] != nil }
-      for duty in held.keys { state.unsaved[duty] = nil }
-      return (held, state.given)
+      let unsaved = state.unsaved.filter { state.leased[$0.key] != nil }
+      for duty in unsaved.keys { state.unsaved[duty] = nil }
+      return (unsaved, state.given)
     }
     for (duty, position) in unsaved {
-      guard let lease = state.withLock({ $0.held[duty]?.lease }) else { continue }
+      guard let lease = state.withLock({ $0.leased[duty]?.lease }) else { continue }
       let saved = try? table.save(position, of: duty.rawValue, lease, by: deadline)
       // Another daemon has it: nothing more may be done.
-      if saved == false { state.withLock { $0.held[duty] = nil } }
+      if saved == false { state.withLock { $0.leased[duty] = nil } }
       if saved == true { state.withLock { $0.stored[duty] = given[duty] } }
       // What could not be stored is stored later, unless there is something newer by then.
       if saved == nil {

@@ -75,7 +75,7 @@ struct HeldJudgingTurns {
     // A copy that lacks something would miss what is held there.
     guard ledger.copy?.isReady ?? true else { return }
     let judged = try journal.judgeNext(
-      untilNews: !ledger.duties.holds(.evidence), while: turn())
+      untilNews: !ledger.duties.leases(.evidence), while: turn())
     if judged.hasNews {
       let count = Int64(try journalNews(judged))
       if judged.streams > 0 { ledger.judging.journaled.add(count) }

@@ -39,7 +39,7 @@ public struct FolderLock: ~Copyable, Sendable {
   /// Whether a process holds the lock now. Creates nothing.
   ///
   /// - Throws: `LedgerError.system`, which holds the path and errno.
-  public static func isHeld(_ path: String) throws(LedgerError) -> Bool {
+  public static func isLocked(_ path: String) throws(LedgerError) -> Bool {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return false }

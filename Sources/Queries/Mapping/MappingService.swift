@@ -108,7 +108,7 @@ public final class MappingService: Sendable {
     } else {
       last = nil
       let reader = try LedgerReader(ledger, limit: thread.limit)
-      if ledger.duties.holds(.catalog) {
+      if ledger.duties.leases(.catalog) {
         // What was configured at the start was said then.
         let former = isReload ? [:] : ledger.formerDurations
         let held = try reader.heldMappings(configuration, former: former)
@@ -122,7 +122,7 @@ public final class MappingService: Sendable {
     var changed = try proposal.reader.changedMappings(configuration)
       .filter { inForce[$0.key]?.seq == proposal.basis[$0.key] }
     guard !changed.isEmpty else { return state.withLock { $0.refused = [] } }
-    guard ledger.duties.holds(.catalog), !proposal.isRefused else { return }
+    guard ledger.duties.leases(.catalog), !proposal.isRefused else { return }
     let comparison = try proposal.reader.compare(
       changed.filter { inForce[$0.key] != nil }, configured: configuration.entitlements,
       at: Clock.now())

@@ -9,7 +9,7 @@ public struct ServerReport: Sendable {
     public let name: String
     public let holder: String
     /// Whether its holder has renewed it in time.
-    public let isHeld: Bool
+    public let isLeased: Bool
   }
 
   public let durability: ServerCheck
@@ -54,7 +54,7 @@ public struct ServerReport: Sendable {
     duties = (0..<rows.count).map { row in
       Duty(
         name: rows.text(row, 0) ?? "", holder: rows.text(row, 1) ?? "",
-        isHeld: rows.boolean(row, 2) ?? false)
+        isLeased: rows.boolean(row, 2) ?? false)
     }
   }
 }

@@ -166,7 +166,7 @@ public struct DataFolder: Sendable, Hashable {
   ///
   /// - Throws: what the file system reports.
   public func isLocked() throws(LedgerError) -> Bool {
-    try FolderLock.isHeld(lockFile)
+    try FolderLock.isLocked(lockFile)
   }
 
   /// The mode that reads a file of this folder without creating files beside it: through the -wal

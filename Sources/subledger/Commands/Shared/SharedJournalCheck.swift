@@ -124,7 +124,8 @@ extension Doctor {
 
   private func examineDuties(_ server: ServerReport) {
     // Nobody has the duty of judging once all is judged.
-    let free = server.duties.filter { !$0.isHeld && $0.name != Duty.evidence.rawValue }.map(\.name)
+    let free = server.duties.filter { !$0.isLeased && $0.name != Duty.evidence.rawValue }.map(
+      \.name)
     guard !free.isEmpty else { return }
     reportFinding(
       "nobody does: \(free.joined(separator: ", "))",

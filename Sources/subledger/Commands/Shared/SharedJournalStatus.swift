@@ -55,7 +55,7 @@ enum SharedJournalStatus {
       lines += ["not believed  \(faults.text)", "next          \(CopyFaults.next)"]
     }
     for duty in report.duties {
-      lines.append("duty          \(duty.name): \(duty.isHeld ? duty.holder : "nobody")")
+      lines.append("duty          \(duty.name): \(duty.isLeased ? duty.holder : "nobody")")
     }
     return lines
   }
@@ -77,7 +77,7 @@ enum SharedJournalStatus {
           report.duties.map { duty in
             .object([
               ("name", .string(duty.name)),
-              ("holder", duty.isHeld ? .string(duty.holder) : .null),
+              ("holder", duty.isLeased ? .string(duty.holder) : .null),
             ])
           })
       ),
