@@ -38,6 +38,7 @@ enum APIError: Int64, Error {
   case familyNotSupported = 4_000_185
   case notOriginalTransactionId = 4_000_187
   case percentageOfSubscription = 4_000_209
+  case assignedNotSupported = 4_000_227
   case notExtended = 4_030_004
   case extendedTooOften = 4_030_005
   case familyNotExtended = 4_030_007
@@ -80,6 +81,7 @@ enum APIError: Int64, Error {
     4_000_209:
       "Invalid request. The consumption percentage field is not supported for auto-renewable "
       + "subscription transactions.",
+    4_000_227: "Invalid request. Assigned transactions aren't supported by this endpoint.",
     4_030_004: "Forbidden - subscription state ineligible for extension.",
     4_030_005: "Forbidden - subscription has reached maximum extension count.",
     4_040_002: "Account not found. Please try again.",
@@ -111,6 +113,11 @@ extension HTTPResponse {
   static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
     HTTPResponse(
       status: status, headers: [("Content-Type", "application/json")], body: value.bytes)
+  }
+
+  /// A bad request without a number: the request is malformed, or no document says the number.
+  static func unnumbered(_ message: String) -> HTTPResponse {
+    .json([("errorMessage", .string(message))], status: 400)
   }
 
   /// The error body with a number of Apple's, or any other.

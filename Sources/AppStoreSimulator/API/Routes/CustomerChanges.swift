@@ -30,36 +30,25 @@ extension APIRoutes {
 
   // MARK: Consumption
 
-  private static let deliveries = [
-    "DELIVERED", "UNDELIVERED_QUALITY_ISSUE", "UNDELIVERED_WRONG_ITEM",
-    "UNDELIVERED_SERVER_OUTAGE", "UNDELIVERED_OTHER",
-  ]
-
-  /// Send Consumption Information, version 2. The numbers of Apple's errors for a percentage that
-  /// is out of range, or of something not delivered, are not documented.
+  /// Send Consumption Information, version 2. Version 1 is for the Advanced Commerce API and does
+  /// not exist here.
+  ///
+  /// - Throws: as Get Transaction Info, and for a member that Apple refuses by a number.
   func consumption(
-    _ id: String, _ root: JSONElement, _ facts: AppFacts
+    _ id: String, _ body: [UInt8], _ facts: AppFacts
   ) throws(APIError) -> HTTPResponse {
+    // Apple: an error without a code is a malformed request.
+    guard let root = try? Self.object(body) else { return .unnumbered("Bad request.") }
     let transaction = try purchase(id, facts)
-    if Self.isShared(transaction) { throw .familyNotSupported }
-    guard root["customerConsented"]?.boolean == true else { throw .invalidConsent }
-    guard let delivery = root["deliveryStatus"]?.string, Self.deliveries.contains(delivery) else {
-      throw .invalidDelivery
-    }
-    guard root["sampleContentProvided"]?.boolean != nil else { throw .invalidSample }
-    if let preference = root["refundPreference"] {
-      let values = ["DECLINE", "GRANT_FULL", "GRANT_PRORATED"]
-      guard preference.string.map(values.contains) == true else { throw .invalidPreference }
-    }
-    if let percentage = root["consumptionPercentage"] {
-      if transaction.text("type") == "Auto-Renewable Subscription" {
-        throw .percentageOfSubscription
+    do throws(RefundAnswer.Refusal) {
+      _ = try RefundAnswer(root, about: transaction)
+      return HTTPResponse(status: 202)
+    } catch {
+      switch error {
+      case .numbered(let error): throw error
+      case .named(let name): return .unnumbered(name)
       }
-      guard let value = percentage.integer, 0...100_000 ~= value,
-        value == 0 || delivery == "DELIVERED"
-      else { throw .badRequest }
     }
-    return HTTPResponse(status: 202)
   }
 
   // MARK: App account token
