@@ -55,7 +55,7 @@ struct TeamBook {
     return switch generator.number(in: 0...99) {
     case ..<32: .addSeats(count)
     case ..<50: .renew
-    case ..<62: .refund(percent: 100)
+    case ..<62: .refund(percentage: 100_000)
     case ..<78: .refundSeats(count)
     case ..<84: .reverseRefund
     case ..<90: .dropSeats(count)

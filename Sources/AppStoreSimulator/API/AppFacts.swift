@@ -4,10 +4,10 @@ import StrictJSON
 /// What the App Store knows of one app in one environment: its customers, its notifications and
 /// the attempts to send them.
 struct AppFacts: Sendable {
-  let fleet: Fleet
+  private(set) var fleet: Fleet
   /// By the numbers of transactions, original transactions and app transactions: the customer, as
   /// an index of the fleet; a member has that of its purchaser.
-  private let owners: [Int64: Int]
+  private var owners: [Int64: Int] = [:]
   private(set) var sent: [SentNotification] = []
   /// Indices of `sent` in ascending order of signedDate.
   private var order: [Int] = []
@@ -30,21 +30,26 @@ struct AppFacts: Sendable {
   init(_ fleet: Fleet, start: Int64, before result: String) {
     self.fleet = fleet
     limits = RateLimits(fleet.app.isProduction ? .production : .sandbox)
-    var owners: [Int64: Int] = [:]
     for customer in 0..<fleet.count {
       for (number, notification) in fleet.notifications(of: customer).enumerated() {
-        for name in ["transactionId", "originalTransactionId", "appTransactionId"] {
-          let id = notification.transaction?.text(name).flatMap { Int64($0) }
-          if let id { owners[id] = customer }
-        }
-        sent.append(SentNotification(notification, customer: customer, source: .life(number)))
+        enter(notification, of: customer, number)
       }
     }
-    self.owners = owners
     let dates = sent.map(\.signedDate)
     order = sent.indices.sorted { (dates[$0], $0) < (dates[$1], $1) }
     for index in sent.indices { addPast(index, start, result) }
     pending.sort { $0.due > $1.due }
+  }
+
+  /// Adds a notification of a life, with its number in it.
+  private mutating func enter(
+    _ notification: SimulatedNotification, of customer: Int, _ number: Int
+  ) {
+    for name in ["transactionId", "originalTransactionId", "appTransactionId"] {
+      let id = notification.transaction?.text(name).flatMap { Int64($0) }
+      if let id { owners[id] = customer }
+    }
+    sent.append(SentNotification(notification, customer: customer, source: .life(number)))
   }
 
   /// Adds the attempts before the start, and the first one after it.
@@ -96,9 +101,14 @@ struct AppFacts: Sendable {
     sent.append(
       SentNotification(notification, customer: customer, source: .request(notification)))
     if let customer { caused[customer, default: []].append(index) }
-    order.insert(index, at: position(after: notification.signedDate))
-    schedule(PendingAttempt(due: due, notification: index, number: 0))
+    enqueue(index, due: due)
     return index
+  }
+
+  /// Puts the last notification of `sent` into its order, and makes its first attempt due.
+  private mutating func enqueue(_ index: Int, due: Int64) {
+    order.insert(index, at: position(after: sent[index].signedDate))
+    schedule(PendingAttempt(due: due, notification: index, number: 0))
   }
 
   /// The first position in `order` of a notification that was signed after `date`.
@@ -172,6 +182,38 @@ struct AppFacts: Sendable {
       Int64(account.appTransactionId).flatMap({ owners[$0] }) == customer
     else { return false }
     return notification(index).appTransactionId == account.appTransactionId
+  }
+
+  // MARK: Refunds
+
+  /// Keeps what was told of a purchase. Its customer's life goes on by it: what had not been signed
+  /// yet is made again.
+  mutating func tell(_ answer: RefundAnswer, about transactionId: String) {
+    fleet.answers[transactionId, default: []].append(answer)
+    guard let customer = Int64(transactionId).flatMap({ owners[$0] }) else { return }
+    let later = Set(
+      order[position(after: answer.received)...].filter {
+        if case .life = sent[$0].source { sent[$0].customer == customer } else { false }
+      })
+    // They stay in `sent`, so that the others keep their indices, but nothing names them any more.
+    order.removeAll { later.contains($0) }
+    pending.removeAll { later.contains($0.notification) }
+    let life = fleet.notifications(of: customer)
+    for (number, notification) in life.enumerated()
+    where notification.signedDate > answer.received {
+      let index = sent.count
+      enter(notification, of: customer, number)
+      enqueue(index, due: notification.signedDate)
+    }
+  }
+
+  /// The requests for refunds that were signed by a moment, customer by customer.
+  func refundRequests(at moment: Int64) -> [RefundRequest] {
+    let asked = signed(from: 0, before: moment + 1).filter {
+      sent[$0].type == "CONSUMPTION_REQUEST"
+    }
+    let customers = Set(asked.compactMap { sent[$0].customer }).sorted()
+    return customers.flatMap { fleet.refundRequests(of: $0, at: moment) }
   }
 
   // MARK: Requests

@@ -16,6 +16,8 @@ public final class SimulatedAppStore {
     public var lifecycles: [Lifecycle] = []
     public var days: Int64 = 400
     public var seed: UInt64 = 1
+    /// Of how many paid purchases the customer asks for the money back, 0 to 1; nil for few.
+    public var refunds: Double?
     /// Milliseconds that the simulated clock begins behind the wall clock.
     public var behind: Int64 = 0
     /// How the attempts before the simulated clock's begin ended, Apple's sendAttemptResult.
@@ -86,6 +88,7 @@ public final class SimulatedAppStore {
       app: app, customers: isProduction ? options.customers : (options.customers + 9) / 10,
       days: options.days, end: end, seed: isProduction ? options.seed : ~options.seed)
     fleet.lifecycles = options.lifecycles
+    fleet.refunds = options.refunds
     return AppFacts(fleet, start: end - options.behind, before: options.before)
   }
 

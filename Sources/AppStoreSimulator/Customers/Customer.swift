@@ -33,6 +33,8 @@ struct Customer {
   var renewal: Renewal?
   /// The newest purchase, which a refund is about.
   var newest: Purchase?
+  /// Why the customer last asked for a refund.
+  private(set) var refundReason = RefundRequest.Reason.unintended
   /// Of a subscription with seats.
   var team: Team?
   private var members: [Customer] = []
@@ -92,8 +94,10 @@ struct Customer {
     case .failToRenew(let graceDays): failToRenew(graceDays: graceDays)
     case .outlastGrace: outlastGrace()
     case .recover: recover()
-    case .askForRefund: announceNewest("CONSUMPTION_REQUEST")
-    case .refund(let percent): refund(percent: percent)
+    case .askForRefund(let reason):
+      refundReason = reason
+      announceNewest("CONSUMPTION_REQUEST")
+    case .refund(let percentage): refund(percentage)
     case .declineRefund: announceNewest("REFUND_DECLINED")
     case .reverseRefund: reverseRefund()
     case .share: share(as: .familyShared)
@@ -311,11 +315,12 @@ struct Customer {
   private mutating func announceNewest(_ type: String) { announce(type, about: newest) }
 
   /// A partial refund of a subscription ends access as well; the percentage is that of the money.
-  private mutating func refund(percent: Int64) {
+  private mutating func refund(_ percentage: Int64) {
     revoke(
       Purchase.Revocation(
-        date: now / 1000 * 1000, type: percent == 100 ? "REFUND_FULL" : "REFUND_PRORATED",
-        percentage: percent * 1000))
+        date: now / 1000 * 1000,
+        type: percentage == RefundAnswer.whole ? "REFUND_FULL" : "REFUND_PRORATED",
+        percentage: percentage, reason: refundReason.isIssue ? 1 : 0))
     announce("REFUND", about: newest)
   }
 

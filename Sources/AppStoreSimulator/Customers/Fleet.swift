@@ -19,6 +19,11 @@ public struct Fleet: Sendable {
   var end: Int64
   /// The same seed gives the same notifications.
   public var seed: UInt64
+  /// Of how many paid purchases the customer asks for the money back, 0 to 1; the App Store then
+  /// decides by `answers`. Nil for few requests, whose outcomes are part of the lives.
+  public var refunds: Double?
+  /// What the App Store was told, by transaction id, in the order in which it came.
+  var answers: [String: [RefundAnswer]] = [:]
 
   public init(app: SimulatedApp, customers: Int, days: Int64, end: Int64, seed: UInt64) {
     self.app = app
@@ -57,6 +62,17 @@ public struct Fleet: Sendable {
       .sorted(by: SimulatedNotification.precedes)
   }
 
+  /// All requests for refunds until `end`, customer by customer.
+  package func refundRequests() -> [RefundRequest] {
+    (0..<count).flatMap { refundRequests(of: $0, at: end) }
+  }
+
+  /// The requests of one customer that are signed by a moment, milliseconds since 1970.
+  func refundRequests(of index: Int, at moment: Int64) -> [RefundRequest] {
+    let known = notifications(of: index).filter { $0.signedDate <= moment }
+    return RefundRequest.all(in: known, answers: answers)
+  }
+
   private func buyOnce(_ customer: inout Customer, _ generator: inout SeededGenerator) {
     repeat {
       let product = generator.pick(weighted: [
@@ -64,7 +80,7 @@ public struct Fleet: Sendable {
       ])
       let quantity = product == .coins ? generator.number(in: 1...5) : 1
       customer.perform(.buyOnce(product, quantity: quantity))
-      if generator.chance(0.08) { askForRefund(&customer, &generator) }
+      if generator.chance(refunds ?? 0.08) { askForRefund(&customer, &generator) }
       customer.perform(.wait(days: generator.number(in: 5...90)))
     } while customer.now < end && generator.chance(0.6)
   }
@@ -99,12 +115,15 @@ public struct Fleet: Sendable {
       customer.perform(.resubscribe(product, generator.chance(0.3) ? .comeBack : nil))
       return
     }
+    if let refunds, generator.chance(refunds), customer.newest?.price ?? 0 > 0 {
+      return askForRefund(&customer, &generator)
+    }
     switch generator.number(in: 0...999) {
     case 0..<835: customer.perform(.renew)
     case ..<890: leave(&customer, &generator)
     case ..<940: loseCard(&customer, &generator)
     case ..<965: move(&customer, &generator)
-    case ..<980: askForRefund(&customer, &generator)
+    case ..<980 where refunds == nil: askForRefund(&customer, &generator)
     case ..<988: raisePrice(&customer, &generator)
     case ..<993: customer.perform(.extend(days: generator.number(in: 3...30)))
     default:
@@ -163,17 +182,55 @@ public struct Fleet: Sendable {
   private func askForRefund(_ customer: inout Customer, _ generator: inout SeededGenerator) {
     customer.perform(.wait(days: generator.number(in: 1...4)))
     if generator.chance(0.5) { customer.perform(.cancel) }
-    customer.perform(.askForRefund)
-    customer.perform(.wait(days: generator.number(in: 1...2)))
-    if generator.chance(0.25) {
+    let granted =
+      refunds == nil ? plannedRefund(&customer, &generator) : decidedRefund(&customer, &generator)
+    guard let granted else {
       customer.perform(.declineRefund)
+      if asksAgain(customer, &generator) { return askForRefund(&customer, &generator) }
       return customer.perform(customer.renewal?.isOn == true ? .renew : .expire)
     }
-    customer.perform(.refund(percent: generator.chance(0.8) ? 100 : 40))
+    customer.perform(.refund(percentage: granted))
     guard generator.chance(0.15) else { return }
     customer.perform(.wait(days: generator.number(in: 3...20)))
     customer.perform(.reverseRefund)
     customer.perform(.expire)
+  }
+
+  /// How much is given back, in thousandths of a percent; nil if the refund is declined.
+  private func plannedRefund(
+    _ customer: inout Customer, _ generator: inout SeededGenerator
+  ) -> Int64? {
+    customer.perform(.askForRefund())
+    customer.perform(.wait(days: generator.number(in: 1...2)))
+    if generator.chance(0.25) { return nil }
+    return generator.chance(0.8) ? RefundAnswer.whole : 40_000
+  }
+
+  /// The App Store waits twelve hours, takes up to three more, and decides by what it was told. It
+  /// draws the same numbers whatever that was.
+  private func decidedRefund(
+    _ customer: inout Customer, _ generator: inout SeededGenerator
+  ) -> Int64? {
+    // An extension has moved the end of the current purchase.
+    if customer.newest?.id == customer.current?.id { customer.newest = customer.current }
+    customer.perform(.askForRefund(generator.pick(RefundRequest.Reason.allCases)))
+    let asked = customer.lastSigned
+    customer.now = asked + RefundRequest.answerTime + generator.number(in: 1...180) * 60_000
+    let left = customer.newest?.share(leftAt: customer.now)
+    let untold = generator.pick(weighted: [
+      (60, RefundAnswer.whole), (15, left ?? RefundAnswer.whole / 2), (25, nil),
+    ])
+    let told = customer.newest.flatMap { answers[$0.id] } ?? []
+    guard let index = RefundRequest.counting(told, askedAt: asked) else { return untold }
+    return told[index].decision(left: left)
+  }
+
+  /// After a declined request one customer in five asks again, if there is time in the period.
+  private func asksAgain(_ customer: Customer, _ generator: inout SeededGenerator) -> Bool {
+    guard refunds != nil, generator.chance(0.2), let purchase = customer.newest else {
+      return false
+    }
+    return purchase.expiresDate.map { customer.now + 6 * CivilTime.day < $0 } ?? true
   }
 
   /// Some increases need consent; without an answer the subscription then expires.

@@ -59,21 +59,21 @@ public struct Lifecycle: Sendable {
     Lifecycle(
       name: "refund", summary: "asked for in the app, granted in full",
       steps: [
-        .buy(.proMonthly), .wait(days: 8), .cancel, .askForRefund, .wait(days: 1),
-        .refund(percent: 100),
+        .buy(.proMonthly), .wait(days: 8), .cancel, .askForRefund(), .wait(days: 1),
+        .refund(percentage: 100_000),
       ]),
     Lifecycle(
       name: "refund-reversed", summary: "declined, granted in part, and reversed in a dispute",
       steps: [
-        .buy(.proYearly), .wait(days: 8), .askForRefund, .wait(days: 1), .declineRefund,
-        .wait(days: 10), .cancel, .askForRefund, .wait(days: 1), .refund(percent: 40),
+        .buy(.proYearly), .wait(days: 8), .askForRefund(), .wait(days: 1), .declineRefund,
+        .wait(days: 10), .cancel, .askForRefund(), .wait(days: 1), .refund(percentage: 40_000),
         .wait(days: 12), .reverseRefund,
       ]),
     Lifecycle(
       name: "grace-refunded", summary: "card refused, and a refund in the grace period",
       steps: [
         .buy(.basicWeekly), .renew, .renew, .failToRenew(graceDays: 6), .wait(days: 4),
-        .refund(percent: 100),
+        .refund(percentage: 100_000),
       ]),
     Lifecycle(
       name: "family-revoke", summary: "shared with a family member, then no longer",
@@ -98,7 +98,7 @@ public struct Lifecycle: Sendable {
       name: "team", summary: "five seats of a team, two added and refunded, a member withdrawn",
       steps: [
         .buySeats(.proMonthly, 5, .apple), .assign, .wait(days: 5), .addSeats(2), .wait(days: 3),
-        .refund(percent: 100), .renew, .wait(days: 2), .dropSeats(1), .renew,
+        .refund(percentage: 100_000), .renew, .wait(days: 2), .dropSeats(1), .renew,
       ]),
     Lifecycle(
       name: "team-claims",
@@ -116,9 +116,9 @@ public struct Lifecycle: Sendable {
     Lifecycle(
       name: "one-time", summary: "a consumable refunded in part, a non-consumable, a season pass",
       steps: [
-        .buyOnce(.coins, quantity: 3), .wait(days: 4), .askForRefund, .wait(days: 1),
-        .refund(percent: 40), .wait(days: 10), .buyOnce(.lifetime, quantity: 1), .wait(days: 30),
-        .buyOnce(.season, quantity: 1),
+        .buyOnce(.coins, quantity: 3), .wait(days: 4), .askForRefund(), .wait(days: 1),
+        .refund(percentage: 40_000), .wait(days: 10), .buyOnce(.lifetime, quantity: 1),
+        .wait(days: 30), .buyOnce(.season, quantity: 1),
       ]),
     Lifecycle(
       name: "advanced-commerce", summary: "moved to the Advanced Commerce API, at a new price",

@@ -28,7 +28,7 @@ extension Customer {
     members.add("bundleVersion", app.bundleVersion)
     guard let purchase else { return .object(members.list) }
     if type == "CONSUMPTION_REQUEST" {
-      members.add("consumptionRequestReason", "UNINTENDED_PURCHASE")
+      members.add("consumptionRequestReason", refundReason.rawValue)
     }
     members.list.append(("transaction", transaction(purchase, signed: signed)))
     // Only auto-renewable subscriptions have status and renewal information.
@@ -91,7 +91,7 @@ extension Customer {
     members.add("inAppOwnershipType", ownership.rawValue)
     members.add("signedDate", signed)
     if let revocation = purchase.revocation {
-      members.add("revocationReason", Int64(0))
+      members.add("revocationReason", revocation.reason)
       members.add("revocationDate", revocation.date)
       members.add("revocationType", revocation.type)
       members.add("revocationPercentage", revocation.percentage)

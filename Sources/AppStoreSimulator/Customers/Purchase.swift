@@ -21,6 +21,8 @@ struct Purchase: Equatable {
     var type: String
     /// Milli-percent: 40000 is 40 %.
     var percentage: Int64?
+    /// Apple's revocationReason: 1 for an issue of the app, else 0.
+    var reason: Int64 = 0
   }
 
   var id: String

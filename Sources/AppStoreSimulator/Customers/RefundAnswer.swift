@@ -24,15 +24,23 @@ struct RefundAnswer: Sendable {
     "UNDELIVERED_SERVER_OUTAGE", "UNDELIVERED_OTHER",
   ]
 
+  /// Milliseconds since 1970, by the simulated clock.
+  let received: Int64
+  /// What was told, as it was told.
+  private let body: JSONValue
   private let isDelivered: Bool
   private let hadSample: Bool
   /// The used part, in thousandths of a percent.
   private let used: Int64?
   private let preference: Preference?
 
-  /// - Parameter transaction: JWSTransactionDecodedPayload of the purchase.
+  /// - Parameters:
+  ///   - transaction: JWSTransactionDecodedPayload of the purchase.
+  ///   - moment: milliseconds since 1970.
   /// - Throws: `Refusal` for the first member that Apple refuses.
-  init(_ body: JSONElement, about transaction: JSONValue) throws(Refusal) {
+  init(
+    _ body: JSONElement, about transaction: JSONValue, at moment: Int64
+  ) throws(Refusal) {
     try Self.check(transaction)
     guard body["customerConsented"]?.boolean == true else { throw .numbered(.invalidConsent) }
     guard let delivery = body["deliveryStatus"]?.string, Self.deliveries.contains(delivery) else {
@@ -46,6 +54,7 @@ struct RefundAnswer: Sendable {
     self.hadSample = hadSample
     used = try Self.used(body, isRenewing, isDelivered)
     preference = try Self.preference(body, isRenewing, used)
+    (received, self.body) = (moment, body.value)
   }
 
   /// - Throws: `Refusal` for a purchase that the call does not take.
@@ -91,5 +100,26 @@ struct RefundAnswer: Sendable {
     let hasPart = isRenewing || 1..<Self.whole ~= used ?? 0
     if preference == .prorated && !hasPart { throw .numbered(.invalidPreference) }
     return preference
+  }
+
+  /// How much of the money is given back, in thousandths of a percent; nil if the refund is
+  /// declined. Apple does not say how it decides; this rule is in the help of `simulate serve`.
+  ///
+  /// - Parameter left: of the period of an auto-renewable subscription; nil for other products.
+  func decision(left: Int64?) -> Int64? {
+    guard isDelivered else { return Self.whole }
+    switch preference {
+    case .full: return Self.whole
+    case .decline: return nil
+    case .prorated: return left ?? Self.whole - (used ?? 0)
+    case nil:
+      guard let used else { return hadSample ? nil : Self.whole }
+      return used == Self.whole ? nil : Self.whole - used
+    }
+  }
+
+  /// - Parameter counts: whether the App Store decides by it.
+  func json(counts: Bool) -> JSONValue {
+    .object([("receivedDate", .integer(received)), ("counts", .boolean(counts)), ("body", body)])
   }
 }

@@ -35,10 +35,10 @@ enum Step: Sendable, Equatable {
   /// A retried charge succeeds: DID_RENEW / BILLING_RECOVERY.
   case recover
 
-  /// The customer asks for a refund: CONSUMPTION_REQUEST.
-  case askForRefund
-  /// The newest purchase is refunded, fully with 100 percent: REFUND.
-  case refund(percent: Int64)
+  /// The customer asks for a refund of the newest purchase: CONSUMPTION_REQUEST.
+  case askForRefund(RefundRequest.Reason = .unintended)
+  /// The newest purchase is refunded, by thousandths of a percent: REFUND.
+  case refund(percentage: Int64)
   /// REFUND_DECLINED.
   case declineRefund
   /// REFUND_REVERSED.

@@ -20,14 +20,17 @@ final class LocalAppStore {
   /// - Parameters:
   ///   - lifecycles: their names.
   ///   - behind: days that the simulated clock begins behind the wall clock.
+  ///   - refunds: of how many purchases the customer asks for the money back.
   init(
     customers: Int, days: Int64 = 400, lifecycles: [String] = [], behind: Int64 = 0,
+    refunds: Double? = nil,
     before: String = SendAttempt.success, notify: String? = nil, control: String = "{}"
   ) throws {
     var options = SimulatedAppStore.Options(authority: folder)
     (options.customers, options.days, options.before) = (customers, days, before)
     options.lifecycles = try lifecycles.map { try #require(Lifecycle.named($0)) }
     options.behind = behind * 86_400_000
+    options.refunds = refunds
     options.notify = try notify.map { try #require(ServiceURL($0)) }
     try options.control(JSONDocument(parsing: Array(control.utf8)).root)
     service = try SimulatedAppStore(options) { _ in }

@@ -35,7 +35,7 @@ struct APIRoutes {
     case .transaction: return try transaction(id, facts)
     case .order: return try lookUpOrder(id, facts)
     case .finish: return try finish(id, facts)
-    case .consumption: return try consumption(id, request.body, facts)
+    case .consumption: return try consumption(id, request.body, &facts)
     case .accountToken: return try accountToken(id, try Self.object(request.body), facts)
     case .extend: return try extend(id, try Self.object(request.body), &facts)
     case .massExtend: return try extendAll(try Self.object(request.body), &facts)

@@ -2,8 +2,9 @@ import HTTPServer
 import Platform
 import StrictJSON
 
-/// The calls that change something of one customer at Apple. They are checked and answered, and
-/// only a second extension remembers the first: the customers' lives go on as they were made.
+/// The calls that change something of one customer at Apple. They are checked and answered. Only a
+/// second extension remembers the first, and a refund depends on what was told: else the customers'
+/// lives go on as they were made.
 extension APIRoutes {
   /// Finish Transaction.
   ///
@@ -30,18 +31,18 @@ extension APIRoutes {
 
   // MARK: Consumption
 
-  /// Send Consumption Information, version 2. Version 1 is for the Advanced Commerce API and does
-  /// not exist here.
+  /// Send Consumption Information, version 2. What was told is kept, and counts when the App Store
+  /// decides about a refund. Version 1 is for the Advanced Commerce API and does not exist here.
   ///
   /// - Throws: as Get Transaction Info, and for a member that Apple refuses by a number.
   func consumption(
-    _ id: String, _ body: [UInt8], _ facts: AppFacts
+    _ id: String, _ body: [UInt8], _ facts: inout AppFacts
   ) throws(APIError) -> HTTPResponse {
     // Apple: an error without a code is a malformed request.
     guard let root = try? Self.object(body) else { return .unnumbered("Bad request.") }
     let transaction = try purchase(id, facts)
     do throws(RefundAnswer.Refusal) {
-      _ = try RefundAnswer(root, about: transaction)
+      facts.tell(try RefundAnswer(root, about: transaction, at: moment), about: id)
       return HTTPResponse(status: 202)
     } catch {
       switch error {
@@ -49,6 +50,15 @@ extension APIRoutes {
       case .named(let name): return .unnumbered(name)
       }
     }
+  }
+
+  /// The books of the refund requests, which Apple does not have: all of them, and how many answers
+  /// came, also about purchases that nobody asked about.
+  func refundRequests(_ facts: AppFacts) -> HTTPResponse {
+    .json([
+      ("refundRequests", .array(facts.refundRequests(at: moment).map(\.json))),
+      ("answers", .integer(Int64(facts.fleet.answers.values.reduce(0) { $0 + $1.count }))),
+    ])
   }
 
   // MARK: App account token

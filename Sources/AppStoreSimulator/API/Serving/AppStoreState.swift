@@ -79,11 +79,12 @@ struct AppStoreState: Sendable {
       authority: authority, behaviour: behaviour, moment: moment,
       hasNotificationURL: hasNotificationURL)
     do throws(APIError) {
-      // verifyReceipt, and what apps hold, need no token.
+      // verifyReceipt, what apps hold, and the books need no token.
       if request.path == "/verifyReceipt" {
         return routes.verifyReceipt(request, apps[app], receiptSigner)
       }
       if request.path == "/app" { return routes.customers(apps[app]) }
+      if request.path == "/refund-requests" { return routes.refundRequests(apps[app]) }
       if request.path.hasPrefix("/app/") {
         let id = String(request.path.dropFirst("/app/".count))
         return try routes.device(of: id, apps[app], receiptSigner)

@@ -35,6 +35,9 @@ enum SimulateHelp {
 
       --lifecycle NAME,…   each played by one customer; see 'simulate list'
       --fleet N, --days D  N customers over D days (400), in a believable mix
+      --refunds R          of a share R of paid purchases, 0 to 1, the fleet's customers ask for the
+                           money back; twelve hours later each is decided by the seed, as
+                           'simulate serve --help' says of requests without an answer
       --seed S             the same seed gives the same payloads (1)
       --end T              nothing is signed after T: RFC 3339, milliseconds, or now
                            (the beginning of today, UTC)
@@ -87,6 +90,8 @@ enum SimulateHelp {
       --customers N          customers (100), a tenth as many in the sandbox
       --lifecycle NAME,…     one more customer for each; see 'simulate list'
       --days D, --seed S     as for 'simulate run' (400, 1)
+      --refunds R            of a share R of paid purchases, 0 to 1, the customers ask for the money
+                             back; the answers to CONSUMPTION_REQUEST decide about it
       --bundle-id B, --app-apple-id N
       --listen-production, --listen-sandbox HOST:PORT
                              where to listen (127.0.0.1:0, a free port)
@@ -125,8 +130,26 @@ enum SimulateHelp {
     POST /v1/transactions, and the receipt for POST /v1/receipts.
 
     The calls that change something of one customer (consumption, finish, app account token,
-    extension) are checked and answered; no life changes by them. An extension for all subscribers
-    of a product moves the ends of their running periods and sends its notifications.
+    extension) are checked and answered; without --refunds no life changes by them. An extension for
+    all subscribers of a product moves the ends of their running periods and sends its
+    notifications.
+
+    With --refunds, the customers of the fleet ask for the money back. The App Store sends a
+    CONSUMPTION_REQUEST, waits twelve hours of the simulated clock, decides within three more, and
+    sends REFUND or REFUND_DECLINED. What PUT /inApps/v2/transactions/consumption/ID told last
+    within the twelve hours decides, by the first line that fits:
+      not DELIVERED                    all of the money
+      GRANT_FULL                       all
+      DECLINE                          declined
+      GRANT_PRORATED                   what consumptionPercentage leaves; of an auto-renewable
+                                       subscription, the part of the period that is left
+      a consumptionPercentage          what it leaves; declined if that is nothing
+      neither                          declined if sampleContentProvided, else all
+    Without an answer the seed decides: all for 60 of 100, a part for 15 (of the period what is
+    left, of other products half), declined for 25. Of refunds, 15 of 100 are reversed 3 to 20 days
+    later (REFUND_REVERSED); of declined requests, 20 of 100 are made again while more than six days
+    of the period are left. Lifecycles are scripts: no answer changes them. GET /refund-requests
+    lists requests, answers and outcomes. The lives end now, so begin before that, with --behind.
 
     Example:
       subledger simulate serve --authority ./authority --customers 50 --notify http://127.0.0.1:8080

@@ -10,6 +10,7 @@ struct SimulateRun {
     "--lifecycle", "--fleet", "--days", "--seed", "--end", "--bundle-id", "--app-apple-id",
     "--environment", "--authority", "--duplicate", "--late", "--drop", "--rate", "--connections",
     "--output", "--url", "--kinds", "--receipt-records", "--receipt-digest", "--v1-secret-file",
+    "--refunds",
   ]
   static let plain = ["--shuffle", "--force", "--json"]
 
@@ -93,7 +94,11 @@ struct SimulateRun {
       days: try arguments.number("--days", 1...10_000) ?? 400,
       end: end ?? now - now % CivilTime.day,
       seed: UInt64(try arguments.number("--seed", 0...Int64.max) ?? 1))
+    fleet.refunds = try decimal("--refunds", 0...1, arguments)
     fleet.lifecycles = try SimulateCommand.lifecycles(arguments)
+    guard fleet.refunds == nil || customers != nil else {
+      throw .usage("--refunds needs --fleet N: a lifecycle is a script")
+    }
     guard fleet.lifecycles.isEmpty != (customers == nil) else {
       throw .usage("give one of --lifecycle NAME and --fleet N")
     }
@@ -128,7 +133,8 @@ struct SimulateRun {
     return secret
   }
 
-  private static func decimal(
+  /// The value of a flag that is a share or a rate.
+  static func decimal(
     _ flag: String, _ range: ClosedRange<Double>, _ arguments: Arguments
   ) throws(LedgerError) -> Double? {
     guard let value = arguments[flag] else { return nil }

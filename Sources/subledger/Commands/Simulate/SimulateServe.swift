@@ -9,7 +9,7 @@ enum SimulateServe {
   static let valued = [
     "--authority", "--bundle-id", "--app-apple-id", "--customers", "--days", "--seed",
     "--lifecycle", "--behind", "--before", "--notify", "--control", "--listen-production",
-    "--listen-sandbox",
+    "--listen-sandbox", "--refunds",
   ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
@@ -36,6 +36,7 @@ enum SimulateServe {
     if let count = try arguments.number("--customers", 0...most) { options.customers = Int(count) }
     if let days = try arguments.number("--days", 1...10_000) { options.days = days }
     if let seed = try arguments.number("--seed", 0...Int64.max) { options.seed = UInt64(seed) }
+    options.refunds = try SimulateRun.decimal("--refunds", 0...1, arguments)
     options.lifecycles = try SimulateCommand.lifecycles(arguments)
     options.behind = (try arguments.number("--behind", 0...10_000) ?? 0) * CivilTime.day
     if let result = arguments["--before"] { options.before = result }
