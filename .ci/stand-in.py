@@ -8,12 +8,15 @@ import urllib.request, uuid
 
 from appstoreserverlibrary.api_client import (
     APIException, AppStoreServerAPIClient, GetTransactionHistoryVersion)
+from appstoreserverlibrary.models.ConsumptionRequest import ConsumptionRequest
+from appstoreserverlibrary.models.DeliveryStatus import DeliveryStatus
 from appstoreserverlibrary.models.Environment import Environment
 from appstoreserverlibrary.models.ExtendReasonCode import ExtendReasonCode
 from appstoreserverlibrary.models.MassExtendRenewalDateRequest import MassExtendRenewalDateRequest
 from appstoreserverlibrary.models.NotificationHistoryRequest import NotificationHistoryRequest
 from appstoreserverlibrary.models.NotificationTypeV2 import NotificationTypeV2
 from appstoreserverlibrary.models.OrderLookupStatus import OrderLookupStatus
+from appstoreserverlibrary.models.RefundPreference import RefundPreference
 from appstoreserverlibrary.models.Status import Status
 from appstoreserverlibrary.models.TransactionHistoryRequest import (
     Order, ProductType, TransactionHistoryRequest)
@@ -169,11 +172,41 @@ def check_customer(app, id):
         app.call("get_app_transaction_info", id).signedAppTransactionInfo)
     expect(receipt.appTransactionId == transactions[0].appTransactionId, "the app transaction")
     app.refused(4000048, "get_transaction_info", receipt.appTransactionId)
+    check_consumption(app, transactions[0])
     pages(app, "get_refund_history", id)
     if app.environment == Environment.PRODUCTION:
         order = app.call("look_up_order_id", "M" + ids[0])
         expect(order.status == OrderLookupStatus.VALID, "the order")
         expect(app.transaction(order.signedTransactions[0]).transactionId == ids[0], "the order")
+
+
+def check_consumption(app, bought):
+    """What is told of a purchase before a refund is accepted, or refused with Apple's number."""
+    def told(**members):
+        return ConsumptionRequest(**{
+            "customerConsented": True, "deliveryStatus": DeliveryStatus.DELIVERED,
+            "sampleContentProvided": False, **members})
+
+    name, id = "send_consumption_information", bought.transactionId
+    members = {"FAMILY_SHARED": 4000185, "ASSIGNED": 4000227}
+    if bought.rawInAppOwnershipType in members:
+        return app.refused(members[bought.rawInAppOwnershipType], name, id, told())
+    app.call(name, id, told(refundPreference=RefundPreference.DECLINE))
+    app.call(name, id, told(deliveryStatus=DeliveryStatus.UNDELIVERED_OTHER))
+    app.refused(4000035, name, id, told(customerConsented=False))
+    app.refused(4000048, name, bought.appTransactionId, told())
+    if bought.rawType == "Auto-Renewable Subscription":
+        app.call(name, id, told(refundPreference=RefundPreference.GRANT_PRORATED))
+        app.refused(4000209, name, id, told(consumptionPercentage=0))
+    else:
+        app.call(name, id, told(refundPreference=RefundPreference.GRANT_PRORATED,
+                                consumptionPercentage=67932))
+        app.refused(4000044, name, id, told(refundPreference=RefundPreference.GRANT_PRORATED))
+        try:
+            app.call(name, id, told(consumptionPercentage=100001))
+            raise AssertionError("a percentage above 100 was accepted")
+        except APIException as error:
+            expect(error.http_status_code == 400 and error.raw_api_error is None, "no number")
 
 
 def check_mass_extension(app, line):
