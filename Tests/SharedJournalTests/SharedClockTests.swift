@@ -37,6 +37,13 @@ import Testing
       clock = try shared.installations[0].adjustClock()
       try clock.set(aheadBy: lead)
       group = try DaemonGroup(shared)
+      // What came before the sinks began is told to nobody.
+      var number = 100
+      try TemporaryPostgres.wait(60, "a message by name") {
+        number += 1
+        try post(number, to: 0)
+        return isTold { _ in true }
+      }
     }
 
     func post(_ number: Int, to daemon: Int) throws {
@@ -51,11 +58,15 @@ import Testing
     /// Waits until it was told that a customer has something, by name.
     func waitForName(_ number: Int) throws {
       try TemporaryPostgres.wait(60, "\(7000 + number) by name") {
-        receiver.requests.contains { request in
-          let root = (try? JSONDocument(parsing: request.body))?.root
-          return root?["type"]?.string == "customer.entitlement_changed"
-            && root?["data"]?["customer"]?["id"]?.string == "\(7000 + number)"
-        }
+        isTold { $0 == "\(7000 + number)" }
+      }
+    }
+
+    private func isTold(_ isMeant: (String?) -> Bool) -> Bool {
+      receiver.requests.contains { request in
+        let root = (try? JSONDocument(parsing: request.body))?.root
+        return root?["type"]?.string == "customer.entitlement_changed"
+          && isMeant(root?["data"]?["customer"]?["id"]?.string)
       }
     }
 
