@@ -51,6 +51,9 @@ struct Siege {
     // Makes every thread open its files, so that they are not counted as left open by slow clients.
     _ = try LoadGenerator.run(
       Reads(["0"], count: 64), connections: 16, port: daemon.port, marker: "")
+    _ = try Flood.run(
+      input.posts(input.count - 100..<input.count), rate: Self.normalRate, seconds: 1,
+      connections: 8, port: daemon.port)
     usleep(500_000)
     let before = daemon.usage.descriptors()
     let port = daemon.port
