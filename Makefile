@@ -104,7 +104,7 @@ run: build ## Runs the demo: a simulated App Store, the daemon, one customer; ^C
 
 # Of a filter, `Target.Suite/test`, the target is built and the others are not.
 test: deps-postgres ## Runs all tests, or with FILTER="StoreTests LedgerTests.OrderTests" those alone
-	$(foreach filter,$(FILTER),$(if $(wildcard Tests/$(call target,$(filter))),,$(error \
+	$(foreach filter,$(FILTER),$(if $(wildcard $(filter %Tests,Tests/$(call target,$(filter)))),,$(error \
 	  FILTER begins with a folder of Tests, as StoreTests.QueryTests does: $(filter))))
 	$(if $(FILTER),SUBLEDGER_TEST_TARGETS="$(foreach filter,$(FILTER),$(call target,$(filter)))") \
 	  $(TEST) $(foreach filter,$(FILTER),--filter '^$(filter)')
