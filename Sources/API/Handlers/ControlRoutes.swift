@@ -29,7 +29,7 @@ extension Route {
 }
 
 extension LedgerHandler {
-  /// Switches, folds again or removes projections for a `rebuild` command.
+  /// Makes the built projection live, or folds one purchase again, for a `rebuild` command.
   fileprivate func orderProjection(_ call: Call) -> HTTPResponse? {
     guard
       let order = (try? JSONDocument(parsing: call.request.body)).flatMap({
