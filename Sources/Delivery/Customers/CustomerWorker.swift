@@ -285,7 +285,8 @@ final class CustomerWorker {
     for mac in macs where try reader.journal.customer(of: mac) == nil {
       work.batch.forgotten.append(("account", mac))
       for key in try reader.purchases(claimedBy: mac) {
-        try add(key, CustomerCause(.erasure, at: now), &work)
+        // What the account said before, and is looked at only now, is no cause any more.
+        try add(key, CustomerCause(.erasure, at: now), &work, replaces: true)
       }
     }
     work.erasedAfter = macs.last

@@ -214,6 +214,8 @@ import Testing
   @Test func `an erased account leaves nothing, and others are told what they have again`() throws {
     let world = try World(answer: 503)
     try world.post(1, otid: "7001", ends: Self.now + 20 * Sample.day, token: Self.token)
+    // A claim that is there when the purchase is looked at first takes nothing from the token.
+    try world.sinks.waitUntil("the purchase") { try !world.view().isEmpty }
     try world.claim("user-of-mine", "7001")
     let data = world.sinks.installation.data.path
     try world.sinks.waitUntil("the claim") {
