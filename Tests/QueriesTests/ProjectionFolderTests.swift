@@ -1,6 +1,8 @@
 import AppStore
 import Entitlements
+import Queries
 import Store
+import StrictJSON
 import Support
 import Testing
 
@@ -60,5 +62,26 @@ import Testing
       try expected.close()
       journal.close()
     }
+  }
+
+  /// Of what is older than 170 hours, one sum is kept.
+  @Test func `a rebuild counts by hour what folding event by event did`() throws {
+    let testLedger = try TestLedger()
+    let hour: Int64 = 3_600_000
+    for number in 0..<60 {
+      let (sent, time) = (
+        DamagedRowTests.notification(number), DamagedRowTests.start + Int64(number) * 5 * hour
+      )
+      let body = try SharedAuthority.sign(
+        number % 9 < 8 ? sent : sent.setting("notificationType", .string("TEST")))
+      try testLedger.ingest(body, at: time)
+    }
+    let live = try #require(try LedgerReader(testLedger.ledger).hours())
+    #expect(live.through == 60 && live.counts.map(\.count).reduce(0, +) == 60)
+    #expect(live.counts.first?.hour == 0 && live.counts.count > 34)
+    _ = try Rebuild.build(testLedger.folder) { _, _ in true }
+    let built = try ProjectionReader.open(
+      testLedger.folder, path: Rebuild.buildingPath(testLedger.folder))
+    #expect(try built.hours() == live.counts)
   }
 }

@@ -37,34 +37,6 @@ import Testing
     #expect(try JournalReader.open(other.folder).arrivals(in: 1...9).isEmpty)
   }
 
-  @Test func `the last that was posted came from no history and is no test, which is apart`()
-    throws
-  {
-    let scratch = try Scratch()
-    let opened = try scratch.open()
-    func of(_ number: Int, _ type: String = "DID_RENEW", _ source: EventSource = .v2) -> NewEvent {
-      var event = Sample.event(number, source: source)
-      event.envelope.notificationType = type
-      if type == "TEST" { event.envelope.originalTransactionId = nil }
-      return event
-    }
-    var last = of(6)
-    last.arrival = .history
-    let events = [of(1), of(2, "DID_RENEW", .v1), of(3, "TEST"), last]
-    _ = try opened.journal.append(events.map { .event($0) })
-    let reader = try JournalReader.open(scratch.folder)
-    let head = try reader.head().seq
-    func posted(_ range: ClosedRange<Int64>) throws -> [Int64] {
-      try reader.lastPosted(from: range.lowerBound, through: range.upperBound).map(\.receivedAt)
-    }
-    #expect(try posted(1...head) == [events[1].receivedAt])
-    #expect(try posted(1...1) == [events[0].receivedAt])
-    #expect(try posted(3...head).isEmpty)
-    let tests = try reader.lastTests(amongLast: 10)
-    #expect(tests.map(\.receivedAt) == [events[2].receivedAt])
-    #expect(tests.map(\.app.bundleId) == ["com.example.app"])
-  }
-
   @Test func `the import that made a customer known is told, and only that`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()

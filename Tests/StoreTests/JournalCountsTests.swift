@@ -1,82 +1,103 @@
-import Store
+import AppStore
+import Platform
 import Testing
 
-/// The counts of the journal are the same however it is divided into ranges.
+@testable import Store
+
+/// What the journal counts, and how a projection keeps it.
 @Suite struct JournalCountsTests {
-  /// 300 events of two apps over some hours, ten in each stream. Only early events are of the
-  /// second app.
+  /// 300 events of two apps over 332 hours, ten in each stream. Only early events are of the second
+  /// app.
   private func journaled() throws -> (Scratch, [NewEvent]) {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let events = (0..<300).map { number in
       var event = Sample.event(
         number, body: Array("{}\(number)".utf8),
-        receivedAt: 1_767_225_600_000 + Int64(number) * 100_000,
+        receivedAt: 1_767_225_600_000 + Int64(number) * 4_000_000,
+        source: number % 11 == 3 ? .v1 : .v2,
         bundleId: number < 40 && number / 10 % 2 == 1 ? "com.example.b" : "com.example.app")
       if number % 7 == 0 { event.envelope.notificationType = "REFUND" }
+      if number % 6 == 1 { event.arrival = .history }
+      if number % 10 == 5 { event.envelope.originalTransactionId = nil }
       return event
     }
     _ = try opened.journal.append(events.map { .event($0) })
     return (scratch, events)
   }
 
-  private func sums(
-    _ reader: JournalReader, _ ranges: [ClosedRange<Int64>]
-  ) throws -> [String: Int64] {
-    var sums: [String: Int64] = [:]
-    for range in ranges {
-      for part in try reader.hourCounts(from: range.lowerBound, through: range.upperBound) {
-        sums["\(part.hour) \(part.bundleId) \(part.notificationType)", default: 0] += part.count
+  /// What the table has of events, counted one by one.
+  private static func expected(_ events: [NewEvent]) -> Set<HourCount> {
+    let last = (events.last?.receivedAt ?? 0) / 3_600_000 * 3_600_000
+    var counts: Set<HourCount> = []
+    for (index, event) in events.enumerated() {
+      let hour = event.receivedAt / 3_600_000 * 3_600_000
+      func counted(_ count: Int64) -> HourCount {
+        HourCount(
+          hour: hour > last - 170 * 3_600_000 ? hour : 0,
+          app: .init(environment: event.environment, bundleId: event.bundleId),
+          notificationType: event.notificationType, source: event.source, arrival: event.arrival,
+          count: count, lastSeq: Int64(index) + 1)
       }
+      let key = Self.key(counted(1))
+      let known = counts.first { Self.key($0) == key }
+      if let known { counts.remove(known) }
+      counts.insert(counted((known?.count ?? 0) + 1))
     }
-    return sums
+    return counts
   }
 
-  @Test func `hour counts do not depend on the ranges`() throws {
+  private static func key(_ count: HourCount) -> [String] {
+    [
+      "\(count.hour)", count.app.environment.rawValue, count.app.bundleId, count.notificationType,
+      count.source.rawValue, count.arrival.rawValue,
+    ]
+  }
+
+  /// What a projection has after it was given these counts, each in a commit of its own.
+  private func table(_ scratch: Scratch, _ added: [[HourCount]]) throws -> [HourCount] {
+    let path = scratch.folder.projection(named: "entitlements-1.sqlite")
+    let projection = try Projection.create(
+      path,
+      ProjectionIdentity(
+        foldVersion: 1, fingerprint: "f1", journalId: [UInt8](repeating: 7, count: 16)))
+    for counts in added {
+      try projection.commit(foldedThrough: 1, hash: ChainHash.origin) { () throws(LedgerError) in
+        try projection.add(counts)
+      }
+    }
+    try projection.close()
+    return try ProjectionReader.open(scratch.folder, path: path).hours()
+  }
+
+  @Test func `hours do not depend on how the events are divided`() throws {
     let (scratch, events) = try journaled()
     let reader = try JournalReader.open(scratch.folder)
-    var expected: [String: Int64] = [:]
-    for event in events {
-      let hour = event.receivedAt / 3_600_000 * 3_600_000
-      expected["\(hour) \(event.bundleId) \(event.notificationType)", default: 0] += 1
+    let expected = Self.expected(events)
+    #expect(expected.contains { $0.hour == 0 && $0.count > 1 } && expected.count > 150)
+    for ranges in [[1...300], [1...1, 2...7, 8...300], (1...300).map { $0...$0 }]
+      as [[ClosedRange<Int64>]]
+    {
+      let counts = try ranges.map {
+        try reader.hourCounts(from: $0.lowerBound, through: $0.upperBound)
+      }
+      let found = try table(scratch, counts)
+      #expect(Set(found) == expected && found.count == expected.count, "\(ranges.count)")
+      #expect(found.map(\.hour) == found.map(\.hour).sorted())
     }
-    #expect(expected.count > 10)
-    #expect(try sums(reader, [1...300]) == expected)
-    #expect(try sums(reader, [1...1, 2...7, 8...300]) == expected)
-    #expect(try sums(reader, (1...300).map { $0...$0 }) == expected)
+    // Stream by stream, as a build does, the last one first.
+    let streams = try (1...reader.lastStreamId()).reversed().map { id in
+      try reader.forEachPayload(ofStreams: id...id, through: 300) { _, _ in }
+    }
+    let built = Set(try table(scratch, streams))
+    #expect(streams.count > 30 && built == expected)
     #expect(try reader.hourCounts(from: 301, through: 900).isEmpty)
-    let last = try reader.hourCounts(from: 1, through: 300).filter {
-      $0.bundleId == "com.example.b"
-    }
-    #expect(last.map(\.lastSeq).max() == 40)
   }
 
-  @Test func `last seqs do not depend on the limit`() throws {
+  @Test func `an event is found by its seq`() throws {
     let (scratch, _) = try journaled()
     let reader = try JournalReader.open(scratch.folder)
-    let apps = try reader.apps()
-    #expect(apps.map(\.bundleId) == ["com.example.app", "com.example.b"])
-    for limit in [1, 2, 7, 29, 30, 31, 1000] {
-      var seqs: [Int64: Int64] = [:]
-      var next: Int64? = 0
-      var rounds = 0
-      while let start = next, rounds < 100 {
-        let page = try reader.lastSeqs(afterStream: start, limit: limit)
-        seqs.merge(page.seqs, uniquingKeysWith: max)
-        next = page.next
-        rounds += 1
-      }
-      #expect(next == nil && apps.map { seqs[$0.id] } == [300, 40], "\(limit)")
-    }
-    // Searched in any range, backwards.
-    for (range, found) in [(1...300, 40), (1...30, 20), (21...30, nil)]
-      as [(ClosedRange<Int64>, Int64?)]
-    {
-      let last = try reader.lastNotification(
-        of: apps[1].id, from: range.lowerBound, through: range.upperBound)
-      #expect(last == found, "\(range)")
-    }
-    #expect(try reader.arrival(at: 40)?.receivedAt == 1_767_225_600_000 + 39 * 100_000)
+    #expect(try reader.arrival(at: 40)?.receivedAt == 1_767_225_600_000 + 39 * 4_000_000)
     #expect(try reader.arrival(at: 301) == nil)
   }
 

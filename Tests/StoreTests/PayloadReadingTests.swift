@@ -61,7 +61,7 @@ import Testing
     let reader = try JournalReader.open(scratch.folder)
     let last = try reader.lastStreamId()
     var found: [(key: StreamKey, seq: Int64)] = []
-    try reader.forEachPayload(ofStreams: 1...last, through: 35) { key, payload in
+    _ = try reader.forEachPayload(ofStreams: 1...last, through: 35) { key, payload in
       found.append((key, payload.seq))
     }
     let streams = try (1...last).compactMap { try reader.streamKey($0) }
@@ -77,7 +77,7 @@ import Testing
     // Single ranges together give the same as the whole range.
     var again: [Int64] = []
     for id in 1...last {
-      try reader.forEachPayload(ofStreams: id...id, through: 35) { again.append($1.seq) }
+      _ = try reader.forEachPayload(ofStreams: id...id, through: 35) { again.append($1.seq) }
     }
     #expect(again == found.map(\.seq))
     #expect(try reader.streamKey(last + 1) == nil)

@@ -136,6 +136,20 @@ CREATE TABLE predecessor (
   PRIMARY KEY (original_transaction_id, app_id, successor)
 ) STRICT, WITHOUT ROWID;
 
+-- The events through folded_through by the hour of their receive time. hour_ms: its beginning; 0 of all
+-- hours that are 170 or more before the last one. last_seq: the greatest among them.
+CREATE TABLE hour (
+  hour_ms INTEGER NOT NULL,
+  environment TEXT NOT NULL,
+  bundle_id TEXT NOT NULL,
+  notification_type TEXT NOT NULL,
+  source TEXT NOT NULL,
+  arrival TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  last_seq INTEGER NOT NULL,
+  PRIMARY KEY (hour_ms, environment, bundle_id, notification_type, source, arrival)
+) STRICT, WITHOUT ROWID;
+
 CREATE UNIQUE INDEX entitlement_key ON entitlement (original_transaction_id, app_id);
 CREATE INDEX entitlement_broken ON entitlement (app_id) WHERE broken IS NOT NULL;
 CREATE INDEX entitlement_anomaly ON entitlement (id) WHERE anomaly;

@@ -118,18 +118,15 @@ extension LedgerHandler {
     let question = Overview.Question(
       hours: call.query.integer("hours", of: call.route), now: Clock.now(),
       environment: call.query.environment, bundleId: call.query["bundle_id"], token: call.token)
-    let service = service
-    service.overview.ask(question, service.configuration) { found in
-      guard var found else {
-        return call.sender.send(service.finished(Problem.response(.unavailable("overview"))))
-      }
+    return service.answer(.long, call) { [service] reader throws(LedgerError) in
+      var found = try reader.overview(
+        question, service.rows, service.arrivals, service.configuration)
       found.recovery = service.recoveryOverview(of: question)
       found.refusedMapping = (service.mappingStatus?.refused ?? []).filter {
         question.covers($0.group.app.environment, $0.group.app.bundleId)
       }
-      call.sender.send(.json(Overview.Answer.object.json(found)))
+      return .json(Overview.Answer.object.json(found))
     }
-    return nil
   }
 
   /// A page of the quarantine, newest first. The cursor is the id of the last item shown.

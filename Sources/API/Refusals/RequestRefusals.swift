@@ -42,7 +42,6 @@ extension RefusalEntry {
     unavailable(
       "journal_stalled", .signed, "The disk does not answer.", "The daemon's log says since when."),
     unavailable("overload", .anywhere, "More was asked at once than can be answered in time."),
-    unavailable("overview", .others, "The overview cannot be read."),
     unavailable("rows", .others, "The rows cannot be read or changed."),
     unavailable("rows_not_ready", .others, "The rows of this version are being built."),
     unavailable("shared_journal", .signed, "The shared journal cannot be reached."),

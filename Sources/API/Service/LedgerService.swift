@@ -17,7 +17,6 @@ public final class LedgerService: Sendable {
   private let current: Mutex<Configuration>
   private let generation = Atomic<Int>(0)
   let arrivals = Arrivals(startedAt: Clock.now())
-  let overview: Overview
   let rows = RowCounts()
   let readers: ReaderPool
   let feed: FeedService
@@ -45,7 +44,6 @@ public final class LedgerService: Sendable {
     versions = ComponentVersions.all(of: version)
     current = Mutex(configuration)
     metrics.notifications.addApps(configuration.apps.keys)
-    overview = Overview(ledger, arrivals, rows)
     readers = ReaderPool(ledger, configuration, milliseconds: readMilliseconds)
     feed = FeedService(ledger, readers)
     barrier = ReadBarrier(ledger)
@@ -143,7 +141,6 @@ public final class LedgerService: Sendable {
     barrier.stop()
     feed.stop()
     readers.stop()
-    overview.stop()
     recovery.withLock { $0 = nil }
     delivery.withLock { $0 = nil }
     mapping.withLock { $0.take() }?.stop()

@@ -7,9 +7,9 @@ import Synchronization
 /// When Apple last posted to this service, by app and environment: what an alarm on silence rests
 /// on. Apple's tests are apart, because they come on demand and tell nothing of customers.
 ///
-/// What came from Apple's history, an import, an app or a file does not count. The journal tells of
-/// the time before the start, except that it does not tell a file of bodies that was ingested from
-/// what was posted, nor when an event was posted again.
+/// What came from Apple's history, an import, an app or a file does not count. The rows' hours tell
+/// of the time before the start, except that they do not tell a file of bodies that was ingested
+/// from what was posted, nor when an event was posted again.
 final class PostedTimes: Sendable {
   typealias App = ProjectionReader.Counts.App
 
@@ -20,13 +20,6 @@ final class PostedTimes: Sendable {
   }
 
   private let times = Mutex<[App: Times]>([:])
-
-  /// Events that are looked at with one question, and at most since the start: an app whose last
-  /// notification is farther behind the head has been silent for long, or never had any.
-  private static let batch: Int64 = 2_000
-  private static let limit: Int64 = 1_000_000
-  /// Events about no customer among which Apple's last test is looked for.
-  private static let tests = 1_000
 
   /// Records a notification that Apple posted now and that is in the journal.
   ///
@@ -45,53 +38,30 @@ final class PostedTimes: Sendable {
 
   func times(of app: App) -> Times { times.withLock { $0[app] ?? Times() } }
 
-  // MARK: Before the start
-
-  /// A search backwards from the head, in parts.
-  struct Search {
-    /// The seq through which is searched next; 0 once nothing is left.
-    fileprivate var next: Int64
-    fileprivate let end: Int64
-    /// The apps that are still looked for.
-    fileprivate var wanted: Set<App>
-    var isDone: Bool { next <= end || wanted.isEmpty }
-  }
-
-  /// Looks for the last tests, and begins the search for the last notification of each app.
+  /// Adds what was posted before the start.
   ///
+  /// - Parameter hours: of a projection of the journal.
   /// - Throws: what SQLite reports.
-  func beginSearch(_ journal: JournalReader) throws(LedgerError) -> Search {
-    for found in try journal.lastTests(amongLast: Self.tests) {
-      let app = App(environment: found.app.environment, bundleId: found.app.bundleId)
+  func add(_ hours: [HourCount], _ journal: JournalReader) throws(LedgerError) {
+    var seqs: [App: (notification: Int64, test: Int64)] = [:]
+    for hour in hours where hour.source.isNotification && hour.arrival == .posted {
+      var last = seqs[hour.app] ?? (0, 0)
+      if hour.notificationType == "TEST" {
+        last.test = max(last.test, hour.lastSeq)
+      } else {
+        last.notification = max(last.notification, hour.lastSeq)
+      }
+      seqs[hour.app] = last
+    }
+    for (app, last) in seqs {
+      let notification = try journal.receivedAt(of: last.notification)
+      let test = try journal.receivedAt(of: last.test)
       times.withLock { times in
-        if times[app]?.test == nil { times[app, default: Times()].test = found.receivedAt }
+        let known = times[app] ?? Times()
+        times[app] = Times(
+          notification: known.notification ?? notification, test: known.test ?? test)
       }
     }
-    let head = try journal.head().seq
-    let apps = try journal.apps().map { App(environment: $0.environment, bundleId: $0.bundleId) }
-    return Search(next: head, end: max(0, head - Self.limit), wanted: Set(apps))
-  }
-
-  /// Searches until a time, nanoseconds of the monotonic clock, and one part in any case.
-  ///
-  /// - Throws: what SQLite reports.
-  func advance(
-    _ search: inout Search, _ journal: JournalReader, until deadline: Int64
-  ) throws(LedgerError) {
-    repeat {
-      guard !search.isDone else { return }
-      let first = max(search.end + 1, search.next - Self.batch + 1)
-      for found in try journal.lastPosted(from: first, through: search.next) {
-        let app = App(environment: found.app.environment, bundleId: found.app.bundleId)
-        guard search.wanted.remove(app) != nil else { continue }
-        times.withLock { times in
-          if times[app]?.notification == nil {
-            times[app, default: Times()].notification = found.receivedAt
-          }
-        }
-      }
-      search.next = first - 1
-    } while Clock.monotonicNanoseconds() < deadline
   }
 
   // MARK: Metrics

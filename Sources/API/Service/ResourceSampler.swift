@@ -33,7 +33,7 @@ final class ResourceSampler: Sendable {
   ///
   /// - Parameters:
   ///   - rows: counted if metrics were requested, and once at the start.
-  ///   - posted: completed by what the journal has of before the start.
+  ///   - posted: completed by what came before the start, once the rows are live.
   ///   - heartbeat: called after every sample, about once a second, on that thread.
   /// - Throws: `LedgerError` when the kernel refuses the thread.
   static func start(
@@ -57,9 +57,11 @@ final class ResourceSampler: Sendable {
   func stop() { thread.stop(within: Self.stopTimeout) }
 
   private func run() {
-    var search = try? beginSearch()
+    // Those after it are recorded as they come.
+    let last = ledger.seq
+    var isPostedKnown = false
     while !thread.isStopping {
-      if let (journal, found) = search { search = advance(journal, found) }
+      if !isPostedKnown { isPostedKnown = readPosted(through: last) }
       thread.wait(milliseconds: Self.interval)
       sample()
       guard !thread.isStopping, isCountRequested.exchange(false, ordering: .relaxed),
@@ -71,26 +73,14 @@ final class ResourceSampler: Sendable {
     }
   }
 
-  /// How long is searched between two samples, nanoseconds.
-  private static let searching: Int64 = 50_000_000
-
-  private func beginSearch() throws(LedgerError) -> (JournalReader, PostedTimes.Search) {
-    let journal = try JournalReader.open(ledger.folder)
-    journal.ask(thread.limit)
-    return (journal, try posted.beginSearch(journal))
-  }
-
-  /// Searches on for when Apple last posted before the start.
+  /// Reads when Apple posted the events through a seq.
   ///
-  /// - Returns: nil once nothing is left to search, or the journal cannot be read.
-  private func advance(
-    _ journal: JournalReader, _ found: PostedTimes.Search
-  ) -> (JournalReader, PostedTimes.Search)? {
-    var search = found
-    let deadline = Clock.monotonicNanoseconds() + Self.searching
-    guard (try? posted.advance(&search, journal, until: deadline)) != nil, !search.isDone
-    else { return nil }
-    return (journal, search)
+  /// - Returns: false if they cannot be read now.
+  private func readPosted(through seq: Int64) -> Bool {
+    guard let reader = try? LedgerReader(ledger, limit: thread.limit),
+      let hours = reader.hours(), hours.through >= seq
+    else { return false }
+    return (try? posted.add(hours.counts, reader.journal)) != nil
   }
 
   /// Reads the sizes of files and the free disk space.

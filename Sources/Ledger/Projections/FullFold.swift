@@ -156,7 +156,7 @@ private final class Worker: Sendable {
       built.rows.append(
         packer.pack(FoldedStream(key, stream.state, by: journal.fold, broken: stream.broken)))
     }
-    try journal.forEachPayload(ofStreams: streams, through: seq) { key, payload in
+    built.hours = try journal.forEachPayload(ofStreams: streams, through: seq) { key, payload in
       if current?.key != key {
         finish()
         current = (key, StreamFolding())

@@ -68,6 +68,7 @@ public final class ProjectionFolder {
     var late: Int64 = 0
     var changed: [StreamKey: Entry] = [:]
     try projection.commit(foldedThrough: seq, hash: hash) { () throws(LedgerError) in
+      try projection.add(journal.hourCounts(from: projection.foldedThrough + 1, through: seq))
       for step in steps {
         let entry: Entry
         if let known = changed[step.stream] {

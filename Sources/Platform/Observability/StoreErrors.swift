@@ -5,7 +5,7 @@ public import StrictJSON
 public enum StoreErrors {
   /// The part of the daemon that met the error.
   public enum Part: String, Sendable, CaseIterable, Comparable {
-    case journal, projection, reads, overview, recovery, customers, sinks, mirrors, anchors
+    case journal, projection, reads, recovery, customers, sinks, mirrors, anchors
     case sharedJournal = "shared_journal"
 
     public static func < (one: Part, other: Part) -> Bool { one.rawValue < other.rawValue }

@@ -2,7 +2,9 @@ public import AppStore
 public import Ledger
 import Store
 
-extension Overview {
+/// The counts of the console's first page: notifications by hour, rows by status, quarantine, and
+/// the last event of each app.
+public enum Overview {
   /// The hours that an overview is about, and the apps that it may show.
   public struct Question: Sendable {
     /// The number of hours, 1 to 168; the current hour is the last of them.

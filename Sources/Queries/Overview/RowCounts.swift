@@ -10,15 +10,23 @@ public final class RowCounts: Sendable {
   private struct Latest {
     var counts: ProjectionReader.Counts?
     var confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations] = [:]
-    /// The products that were sold, the mappings in force, and how many notifications each reason
-    /// keeps in quarantine.
+    /// The products that were sold, the mappings in force, and what is in quarantine.
     var sold: [SoldProduct] = []
     var inForce: [StreamKey: EntitlementCatalog.Mapping] = [:]
-    var quarantined: [String: Int64] = [:]
+    var quarantine = Quarantine()
     /// How many of them are mapped to nothing, once that was asked for.
     var unmapped: (configured: EntitlementCatalog, count: Int)?
     /// When they are counted again, nanoseconds of the monotonic clock.
     var due = Int64.min
+  }
+
+  /// What is in quarantine.
+  struct Quarantine {
+    var byReason: [JournalReader.QuarantineCount] = []
+    /// Of the last `HourCount.kept` milliseconds.
+    var byHour: [JournalReader.QuarantineHour] = []
+    /// Notifications that were counted and not stored, because quarantine was full.
+    var overflow: Int64 = 0
   }
 
   private let latest = Mutex(Latest())
@@ -48,8 +56,13 @@ public final class RowCounts: Sendable {
     return count
   }
 
+  /// What is in quarantine, as of the last counts.
+  var quarantine: Quarantine { latest.withLock { $0.quarantine } }
+
   /// How many notifications are in quarantine, by reason, as of the last counts.
-  public var quarantined: [String: Int64] { latest.withLock { $0.quarantined } }
+  public var quarantined: [String: Int64] {
+    quarantine.byReason.reduce(into: [:]) { $0[$1.reason, default: 0] += $1.count }
+  }
 
   /// The counts at a time, or the last ones if they are young. Not for a thread that others wait
   /// for.
@@ -62,16 +75,14 @@ public final class RowCounts: Sendable {
     let confirmations = try? reader.confirmations(since: now - Self.confirmed)
     let sold = try? reader.projection().soldProducts()
     let inForce = try? reader.namesInForce()
-    let quarantined = try? reader.journal.quarantineByReason()
+    let quarantine = try? reader.quarantine(since: now - HourCount.kept)
     let ended = Clock.monotonicNanoseconds()
     latest.withLock { latest in
       latest.counts = counts
       latest.confirmations = confirmations ?? latest.confirmations
       latest.sold = sold ?? latest.sold
       latest.inForce = inForce ?? latest.inForce
-      if let quarantined {
-        latest.quarantined = quarantined.reduce(into: [:]) { $0[$1.reason, default: 0] += $1.count }
-      }
+      latest.quarantine = quarantine ?? latest.quarantine
       latest.unmapped = nil
       latest.due = ended + max(Self.pause, 50 * (ended - begun))
     }
@@ -80,6 +91,12 @@ public final class RowCounts: Sendable {
 }
 
 extension LedgerReader {
+  fileprivate func quarantine(since time: Int64) throws(LedgerError) -> RowCounts.Quarantine {
+    RowCounts.Quarantine(
+      byReason: try journal.quarantineByReason(), byHour: try journal.quarantineByHour(since: time),
+      overflow: try journal.quarantineCounts().overflow)
+  }
+
   /// How many rows have each status at a time. Where the projection lacks events, the streams that
   /// have them are counted by their rows from the journal.
   ///

@@ -67,6 +67,7 @@ extension Projection {
         // A build writes each stream once, and the index of the key would refuse a second row.
         let now = clock()
         for stream in built.rows { try write(stream, over: nil, at: now) }
+        try add(built.hours)
         build.nextStream = built.next
         build.events += built.events
       }
@@ -105,6 +106,8 @@ extension Projection {
 /// The rows of some streams, for `Projection.addBuilt`.
 public struct BuiltStreams: Sendable {
   public var rows: [PackedStream] = []
+  /// All events of these streams, also those that are in no row.
+  public var hours: [HourCount] = []
   /// The number of events that are folded into them.
   public var events: Int64 = 0
   /// The first stream that is still to be built.

@@ -107,28 +107,33 @@ extension JournalReader {
   }
 
   /// Calls `body` with the payloads, up to a seq, of all streams whose ids lie in a range: stream
-  /// by stream, and within a stream in order of seq. Events without a transaction are left out.
+  /// by stream, and within a stream in order of seq. Left out are events without a transaction,
+  /// statements of the owner, and events that are not proven.
   ///
   /// One read transaction lasts for the whole call, so ranges should be short.
   ///
+  /// - Returns: the counts of all events of these streams up to that seq.
   /// - Throws: what SQLite reports.
   public func forEachPayload(
     ofStreams ids: ClosedRange<Int64>, through seq: Int64,
     _ body: (StreamKey, JournaledPayload) -> Void
-  ) throws(LedgerError) {
+  ) throws(LedgerError) -> [HourCount] {
     var apps: [Int64: StreamKey] = [:]
     var last: (stream: Int64, key: StreamKey)?
+    var counter = try HourCounter(self, through: seq)
     try connection.statement(
       """
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body),
-        s.id, s.app_id, s.original_transaction_id
+        s.id, s.app_id, CASE WHEN \(Self.isApples) AND \(CopyFaults.isProven)
+          THEN s.original_transaction_id END, \(counter.columns)
       FROM stream s CROSS JOIN event e INDEXED BY event_stream ON e.stream_id = s.id
-      WHERE s.id BETWEEN ? AND ? AND s.original_transaction_id IS NOT NULL AND e.seq <= ?
-        AND \(Self.isApples) AND \(CopyFaults.isProven)
+      WHERE s.id BETWEEN ? AND ? AND e.seq <= ?
       ORDER BY s.id, e.seq
       """
     ).bind(1, ids.lowerBound).bind(2, ids.upperBound).bind(3, seq).forEach {
       (row) throws(LedgerError) in
+      counter.add(row, at: 8)
+      guard !row.isNull(7) else { return true }
       let stream = row.int(5)
       if last?.stream != stream { last = (stream, try key(row.int(6), row.text(7), &apps)) }
       if let last {
@@ -136,5 +141,6 @@ extension JournalReader {
       }
       return true
     }
+    return try counter.found(connection)
   }
 }

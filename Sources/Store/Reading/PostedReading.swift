@@ -65,49 +65,6 @@ extension JournalReader {
     }
   }
 
-  /// When the newest notification of each app among the events of a range was received that Apple
-  /// posted and that is no test, in milliseconds since 1970 UTC.
-  ///
-  /// - Throws: what SQLite reports.
-  public func lastPosted(
-    from first: Int64, through last: Int64
-  ) throws(LedgerError) -> [(app: JournaledApp, receivedAt: Int64)] {
-    try connection.statement(
-      """
-      SELECT a.id, a.environment, a.bundle_id, max(e.received_at_ms)
-      FROM event e CROSS JOIN stream s ON s.id = e.stream_id CROSS JOIN app a ON a.id = s.app_id
-      CROSS JOIN kind k ON k.id = e.kind_id
-      WHERE e.seq BETWEEN ?1 AND ?2 AND k.notification_type <> 'TEST' AND \(try isPosted())
-      GROUP BY a.id
-      """
-    ).bind(1, first).bind(2, last).all { (JournaledApp($0), $0.int(3)) }
-  }
-
-  /// When Apple's newest test of each app came, among its last `limit` events that are about
-  /// no customer, in milliseconds since 1970 UTC.
-  ///
-  /// - Throws: what SQLite reports.
-  public func lastTests(
-    amongLast limit: Int
-  ) throws(LedgerError) -> [(app: JournaledApp, receivedAt: Int64)] {
-    var found: [(app: JournaledApp, receivedAt: Int64)] = []
-    for app in try apps() {
-      let time = try connection.statement(
-        """
-        SELECT max(e.received_at_ms) FROM (
-          SELECT seq, source, kind_id, received_at_ms FROM event INDEXED BY event_stream
-          WHERE stream_id = (
-            SELECT id FROM stream WHERE app_id = ?1 AND original_transaction_id IS NULL)
-          ORDER BY seq DESC LIMIT ?2) e
-        CROSS JOIN kind k ON k.id = e.kind_id
-        WHERE k.notification_type = 'TEST' AND \(try isPosted())
-        """
-      ).bind(1, app.id).bind(2, Int64(limit)).first { $0.optionalInt(0) }
-      if let time = time ?? nil { found.append((app, time)) }
-    }
-    return found
-  }
-
   /// When the import came that the journal knows a customer from, in milliseconds since 1970 UTC:
   /// the receive time of its first event. Nil if that event came in another way.
   ///

@@ -141,7 +141,7 @@ import Testing
         ])
       )
     ])
-    // Older than all that is counted by hour: it is looked for.
+    // Older than all that is counted by hour.
     let old = Int64(Date().timeIntervalSince1970 * 1000) - 300 * 3_600_000
     let line =
       Array("{\"received_at_ms\":\(old),\"body\":".utf8)
@@ -178,7 +178,7 @@ import Testing
     }
   }
 
-  /// The overview once everything is counted and the last notification is looked for.
+  /// The overview once everything is counted.
   private func overview(_ client: Client, throughSeq seq: Int64) throws -> OverviewOfApps {
     let end = Date(timeIntervalSinceNow: 60 * RunningCommand.waitFactor)
     while true {

@@ -12,8 +12,7 @@ import Testing
     try daemon.command.wait(60, "the priorities of the threads") {
       let niceness = try self.niceness(of: tasks)
       guard let writer = niceness["writer"] else { return false }
-      return niceness["http-0"] == max(writer, 5)
-        && ["overview", "delivery"].allSatisfy { niceness[$0] == max(writer, 15) }
+      return niceness["http-0"] == max(writer, 5) && niceness["delivery"] == max(writer, 15)
     }
     try daemon.stop()
   }
