@@ -131,12 +131,14 @@ let package = Package(
       [
         "Clients", "Store", "Entitlements", "AppStore", "SignedData", "Platform", "StrictJSON",
       ]),
-    module(
-      "Store",
-      [
+    // Its reports are embedded as bytes.
+    .target(
+      name: "Store",
+      dependencies: [
         "CSQLite", "CZstd", "Migrations", "Entitlements", "AppStore", "SignedData", "Platform",
         "StrictJSON",
-      ]),
+      ],
+      resources: [.embedInCode("Query/Reports")], swiftSettings: strict),
     module("Entitlements", ["AppStore", "Platform"]),
     module("AppStore", ["StrictJSON", "Platform"]),
     module("SignedData", ["COpenSSL", "StrictJSON", "Platform"]),

@@ -11,7 +11,8 @@ enum Manifest {
       found[String(match.1)] = names(match.2 ?? "")
     }
     // Targets that are declared with more settings.
-    for match in text.matches(of: /name: "(Program|subledger|API)",\s*dependencies: \[([^\]]*)\]/) {
+    let more = /name: "(Program|subledger|API|Store)",\s*dependencies: \[([^\]]*)\]/
+    for match in text.matches(of: more) {
       found[String(match.1)] = names(match.2)
     }
     return found

@@ -16,6 +16,12 @@ public final class Query {
     columns = statement.columnNames
   }
 
+  /// Gives a parameter of the statement, such as `:day`, its value; none of that name is left out.
+  func bind(_ name: String, _ value: String) {
+    let index = sqlite3_bind_parameter_index(raw, name)
+    if index > 0 { statement.bind(index, value) }
+  }
+
   /// Runs the query and calls `row` with the values of each row, in the order of `columns`, until
   /// it returns false. All rows of one file are of one commit.
   ///

@@ -134,6 +134,15 @@ enum CommandTable {
         + "does not fit into temporary files. Also works while a daemon runs.",
       usage: "'SELECT …' | - | --schema", flags: QueryCommand.flags,
       example: "subledger query \"\(SQLView.exampleQuery)\"", action: QueryCommand.run),
+    Command(
+      name: "report", summary: "Answers a question of finance: charges, refunds, trials, renewals.",
+      details: "Without a name, lists the reports and what each counts. Amounts are what Apple "
+        + "states to customers in Production, in units of the currency; nothing is converted. "
+        + "Times are UTC. `subledger help finance` says what these sums are not. Reads as query "
+        + "does: a table, all rows with --json or --csv, and at most as many seconds as are "
+        + "allowed. --sql prints the SELECT, to be changed and run by query.",
+      usage: "[NAME]", flags: ReportCommand.flags, operands: Report.all.map(\.name),
+      example: "subledger report charges --month 2026-08", action: ReportCommand.run),
   ]
 
   private static let maintaining = [

@@ -9,7 +9,7 @@ import Testing
     "serve", "ingest", "entitlement", "history", "explain", "events", "export",
     "rebuild", "verify", "receipt", "anchor", "quarantine", "simulate", "version", "demo", "backup",
     "restore", "init", "doctor", "help", "man", "completions", "query", "lookup", "customer",
-    "test-notification", "healthy", "upgrade-check",
+    "test-notification", "healthy", "upgrade-check", "report",
   ]
 
   /// Twelve renewals of two customers, a month or so apart.

@@ -259,7 +259,11 @@ struct Books {
     case 7: ended(in: Self.month(Finance.monthStart(now) - 1), at: now)
     case 8: atRisk(at: now)
     case 9: changes
-    default: customer(token)
+    case 10: customer(token)
+    case 11: recurring(at: try Finance.time(String(Self.text(now).prefix(10))))
+    case 12: retention(at: now)
+    case 13: refundRate
+    default: dailyTrials
     }
   }
 
@@ -407,5 +411,62 @@ struct Books {
       ]
     }
     return Self.lines(sums)
+  }
+
+  /// The newest paid purchase that runs, of each subscription.
+  func recurring(at time: Int64) -> [String] {
+    let running = streams.values.compactMap { purchases in
+      purchases.last {
+        $0.type == "Auto-Renewable Subscription" && $0.isCharged && $0.bought <= time
+          && end($0) ?? .min > time
+      }
+    }
+    return Dictionary(grouping: running, by: \.currency).map { currency, all in
+      let monthly = all.reduce(0.0) {
+        $0 + Double($1.price) * 2_629_800_000 / Double(($1.expires ?? 0) - $1.bought)
+      }
+      return "\(currency) \(all.count) \(Int64((monthly / 10).rounded()) * 10) 0"
+    }.sorted()
+  }
+
+  func retention(at now: Int64) -> [String] {
+    var cohorts: [String: [(began: Int64, own: [Purchase])]] = [:]
+    for purchases in streams.values {
+      let own = purchases.filter { end($0) ?? .max > $0.bought }
+      guard
+        let first = own.first(where: { $0.isCharged && $0.type == "Auto-Renewable Subscription" })
+      else { continue }
+      cohorts[Self.month(first.bought), default: []].append((first.bought, own))
+    }
+    return cohorts.map { month, members in
+      let last = members.map(\.began).max() ?? 0
+      let kept = ([30, 90, 180, 365] as [Int64]).map { days -> String in
+        let length = days * Self.day
+        guard last + length <= now else { return "" }
+        return String(
+          members.count { began, own in
+            own.contains { $0.bought <= began + length && end($0) ?? .min > began + length }
+          })
+      }
+      return ([month, String(members.count)] + kept).joined(separator: " ")
+    }.sorted()
+  }
+
+  var refundRate: [String] {
+    Dictionary(grouping: purchases.filter(\.isCharged)) {
+      [Self.month($0.bought), $0.product]
+    }.map { names, all in
+      let refunds = all.count { $0.refund != 0 }
+      let percent = (1000 * Double(refunds) / Double(all.count)).rounded() / 10
+      return (names + [String(all.count), String(refunds), String(percent)])
+        .joined(separator: " ")
+    }.sorted()
+  }
+
+  var dailyTrials: [String] {
+    let trials = purchases.filter { $0.isTrial && $0.ownership == "PURCHASED" }
+    return Self.lines(
+      Dictionary(grouping: trials) { [String(Self.text($0.bought).prefix(10)), $0.product] }
+        .mapValues { [Int64($0.count)] })
   }
 }

@@ -4,37 +4,38 @@ import StrictJSON
 import Support
 import Testing
 
-/// The questions of the page about finance, as they are printed there.
+/// The reports, numbered as on the page about finance.
 enum Finance {
-  /// The queries of the page, in their order.
-  static func queries() throws -> [String] {
-    let start = "subledger query \""
-    return try DocumentationPage.operating("finance").blocks.filter { $0.hasPrefix(start) }
-      .map { String($0.dropFirst(start.count).dropLast()) }
-  }
+  static let reports = [
+    "charges", "refunds", "net", "trials", "due", "subscriptions", "ended", "at-risk", "changes",
+    "customer", "recurring", "retention", "refund-rate", "daily-trials",
+  ]
 
-  /// The same in PostgreSQL.
-  static func mirrorQueries() throws -> [String] {
-    try DocumentationPage.operating("finance").blocks.filter { $0.hasPrefix("SELECT") }
+  /// The arguments of a report.
+  ///
+  /// - Parameter value: the day, the month or the customer; empty for what is usual.
+  static func arguments(_ number: Int, _ value: String) -> [String] {
+    let flag = [6: "--day", 7: "--month", 10: "--customer", 11: "--day"][number] ?? "--month"
+    return ["report", reports[number - 1]] + (value.isEmpty ? [] : [flag, value])
   }
 
   static func time(_ text: String) throws -> Int64 {
     Int64(try Date("\(text)T00:00:00Z", strategy: .iso8601).timeIntervalSince1970 * 1000)
   }
 
+  private static let amounts = ["charged", "refunded", "net", "amount", "monthly"]
+
   /// The lines of an answer: what is printed as an amount is in milliunits.
   static func answer(
-    _ number: Int, _ installation: Installation, _ old: String = "",
-    _ new: String = ""
+    _ number: Int, _ installation: Installation, _ value: String = ""
   ) throws -> [String] {
-    let query = try Self.queries()[number - 1].replacing(old.isEmpty ? "\u{0}" : old, with: new)
-    let result = try installation.run("query", query, "--csv")
+    let result = try installation.run(arguments(number, value) + ["--csv"])
     guard result.code == 0 else { throw TestFailure("\(result)") }
     let text = try CSVText(result.output)
     return text.rows.map { row in
       text.columns.map { column in
         let value = row[column] ?? ""
-        guard ["charged", "refunded", "net", "amount"].contains(column) else { return value }
+        guard amounts.contains(column) else { return value }
         // A sum is empty where no price is known.
         return String(Int64(((Double(value) ?? 0) * 1000).rounded()))
       }.joined(separator: " ")

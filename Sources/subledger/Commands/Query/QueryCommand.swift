@@ -7,43 +7,63 @@ enum QueryCommand {
   static let flags: [Command.Flag] = [
     .init("--schema", "describe the views and their columns"), .json,
     .init("--csv", "print CSV with a line of column names; lines end with LF"),
-    .init("--limit-seconds", "N", "stop the query N seconds after its start (30)"),
+    limit,
   ]
+  static let limit = Command.Flag(
+    "--limit-seconds", "N", "stop the query N seconds after its start (30)")
 
   /// The longest SQL that is read from standard input, in bytes.
   private static let maximumSQL = 1 << 20
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
-    guard !arguments.has("--json") || !arguments.has("--csv") else {
-      throw .usage("choose one of --json and --csv")
-    }
-    let seconds = try arguments.number("--limit-seconds", 1...86_400) ?? 30
-    if arguments.has("--schema") {
+    guard !arguments.has("--schema") else {
+      try requireOneFormat(arguments)
       try arguments.requireNoOperand()
       return try describe(arguments)
     }
     let cancellation = Cancellation()
+    return try run(arguments, "query", cancellation) { () throws(LedgerError) in
+      let sql = try sql(
+        try arguments.operand("SQL in quotes, or - for standard input"), cancellation)
+      return { reader throws(LedgerError) in try reader.prepare(sql) }
+    }
+  }
+
+  /// Prints what a query gives, in the format that is wanted.
+  ///
+  /// - Parameters:
+  ///   - name: the command's.
+  ///   - read: reads what is asked for, and says how it is prepared.
+  /// - Throws: what `read` and the query throw.
+  static func run(
+    _ arguments: Arguments, _ name: String, _ cancellation: Cancellation = Cancellation(),
+    _ read: () throws(LedgerError) -> (QueryReader) throws(LedgerError) -> Query
+  ) throws(LedgerError) -> ExitCode {
+    try requireOneFormat(arguments)
+    let seconds = try arguments.number("--limit-seconds", 1...86_400) ?? 30
     _ = Interruption.started(cancellation)
-    let sql = try sql(
-      try arguments.operand("SQL in quotes, or - for standard input"), cancellation)
+    let prepare = try read()
     guard !cancellation.isRequested else { return .interrupted }
     let folder = try arguments.readableFolder()
+    // Ends the process where an instruction of SQLite takes long, or the output is not read.
     let limit = QueryLimit(
-      seconds: seconds, isInterrupted: { cancellation.isRequested }, onOverrun: exit)
+      seconds: seconds, isInterrupted: { cancellation.isRequested },
+      onOverrun: { error in
+        Terminal.errorUnlessBlocked("subledger \(name): \(error)")
+        _exit(ExitCode.unavailable.rawValue)
+      })
     try limit.start()
     defer { limit.end() }
     QueryReader.limitMemory()
     let reader = try QueryReader.open(folder)
-    let query = try reader.prepare(sql)
-    try print(query, limit, arguments)
+    try print(try prepare(reader), limit, arguments)
     return .good
   }
 
-  /// Ends the process: an instruction of SQLite takes long, or the output is not read.
-  @Sendable
-  private static func exit(_ error: LedgerError) {
-    Terminal.errorUnlessBlocked("subledger query: \(error)")
-    _exit(ExitCode.unavailable.rawValue)
+  private static func requireOneFormat(_ arguments: Arguments) throws(LedgerError) {
+    guard !arguments.has("--json") || !arguments.has("--csv") else {
+      throw .usage("choose one of --json and --csv")
+    }
   }
 
   private static func sql(

@@ -1,0 +1,62 @@
+import Platform
+import Store
+import StrictJSON
+
+/// `report`: the questions of finance that have a name.
+enum ReportCommand {
+  static let flags: [Command.Flag] = [
+    .init("--month", "M", "only this month, such as 2026-08"),
+    .init("--day", "D", "as of this day, such as 2026-08-31, at midnight UTC; today if absent"),
+    .init("--customer", "TOKEN", "of the customer with this appAccountToken"),
+    .init("--sql", "print the SELECT for subledger query, and run nothing"),
+    .init("--postgresql", "print the SELECT for a mirror in PostgreSQL, and run nothing"),
+    .json, .init("--csv", "print CSV with a line of column names; lines end with LF"),
+    QueryCommand.limit,
+  ]
+
+  static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
+    guard let name = arguments.operands.first else { return list(arguments) }
+    _ = try arguments.operand("the name of one report")
+    guard let report = Report.all.first(where: { $0.name == name }) else {
+      let known = Report.all.map(\.name)
+      throw .usage(
+        "no report is called '\(name)'\(Suggestion.text(for: name, among: known)); there are "
+          + known.joined(separator: ", "))
+    }
+    var given: [Report.Parameter: String] = [:]
+    for parameter in Report.Parameter.allCases {
+      given[parameter] = arguments["--\(parameter.rawValue)"]
+    }
+    let values = try report.values(given, at: Clock.now())
+    for dialect in [("--sql", Report.Dialect.sqlite), ("--postgresql", .postgresql)]
+    where arguments.has(dialect.0) {
+      Terminal.print(report.text(values, dialect.1))
+      return .good
+    }
+    return try QueryCommand.run(arguments, "report") { () throws(LedgerError) in
+      { reader throws(LedgerError) in try reader.prepare(report, values) }
+    }
+  }
+
+  private static func list(_ arguments: Arguments) -> ExitCode {
+    for report in Report.all {
+      if arguments.has("--json") {
+        Terminal.print(
+          JSONValue.object([
+            ("name", .string(report.name)), ("title", .string(report.title)),
+            ("definition", .string(report.definition)),
+            ("parameters", .array(report.parameters.map { .string($0.rawValue) })),
+          ]).text)
+        continue
+      }
+      var text = TextWrapper()
+      text.add(report.name.padded(to: 16) + report.title, hanging: 16)
+      if !report.definition.isEmpty { text.add(report.definition, indent: 16) }
+      for parameter in report.parameters {
+        text.add("--\(parameter.rawValue) takes \(parameter.form).", indent: 16)
+      }
+      Terminal.print(text.text)
+    }
+    return .good
+  }
+}
