@@ -146,6 +146,7 @@ enum Problem {
   static let otherHistory = response(410, "other_history")
   static let noKey = response(404, "no_key")
   static let noComparison = response(404, "no_comparison")
+  static let noSuchReport = response(404, "no_such_report")
   static let notAllowed = response(403, "not_allowed")
   static let mediaType = response(415, "media_type")
 

@@ -1,4 +1,5 @@
 import AppStore
+import Store
 import StrictJSON
 
 /// The JSON Schema of a parameter's values: in the document, and in refusals of other values.
@@ -22,6 +23,9 @@ extension Parameter {
       .text(
         pattern: "^(\(words.joined(separator: "|")))(,(\(words.joined(separator: "|"))))*$",
         example: words.joined(separator: ","))
+    case .report(.month): .text(pattern: "^[0-9]{4}-[0-9]{2}$", example: "2026-08")
+    case .report(.day): .text(pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", example: "2026-08-31")
+    case .report(.customer): Parameter("", .text, "").schema
     case .time: .moment
     case .boolean: .boolean("")
     case .integer(let range, let usual): .integer(in: range, default: usual)

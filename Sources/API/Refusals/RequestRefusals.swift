@@ -81,6 +81,8 @@ extension RefusalEntry {
       "Nothing is known under this id in this environment, or the token may not read it."),
     RefusalEntry(404, "no_such_grant", .others, "This customer has no grant of this id here."),
     RefusalEntry(
+      404, "no_such_report", .others, "No report has this name.", "/v1/reports lists all."),
+    RefusalEntry(
       404, "not_signed_then", .others,
       "Apple had signed nothing of this id by as_of, but has since something about that time.",
       "Ask with knowledge=now for what is known of that time today."),

@@ -32,6 +32,8 @@ struct Parameter: Sendable {
     case integer(ClosedRange<Int64>, default: Int64)
     /// The `next_page` of an earlier response.
     case cursor
+    /// What a report may be asked for.
+    case report(Report.Parameter)
     /// A place in the feed.
     case place
     /// Some of these words, separated by commas.
@@ -78,6 +80,7 @@ struct Parameter: Sendable {
       value.split(separator: ",", omittingEmptySubsequences: false)
         .allSatisfy { words.contains(String($0)) }
     case .place: Feed.place(value) != nil
+    case .report(let parameter): parameter.accepts(value)
     case .environment: Self.environments.contains(value)
     case .time: Timestamp.parse(value) != nil
     case .boolean: value == "true" || value == "false"

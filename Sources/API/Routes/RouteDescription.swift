@@ -1,3 +1,5 @@
+import Store
+
 /// One route of the public contract, for documentation that is not OpenAPI.
 package struct RouteDescription: Sendable {
   package struct Parameter: Sendable {
@@ -43,6 +45,8 @@ package struct RouteDescription: Sendable {
     switch kind {
     case .identifier, .name, .text, .texts, .time, .cursor, .place, .prose, .signed, .object, .list:
       nil
+    case .report(let parameter):
+      parameter.form.prefix(1).uppercased() + parameter.form.dropFirst()
     case .words(let words): "Some of " + words.joined(separator: ", ")
     case .uuid: "A UUID"
     case .choice(let words): "One of " + words.joined(separator: ", ")

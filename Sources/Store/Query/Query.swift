@@ -25,26 +25,26 @@ public final class Query {
   /// Runs the query and calls `row` with the values of each row, in the order of `columns`, until
   /// it returns false. All rows of one file are of one commit.
   ///
-  /// - Parameter limit: ends with the query.
+  /// - Parameter limit: ends with the query; nil where the reader is asked.
   /// - Throws: `LedgerError.timeLimit` and `.stopped` as `limit` says, `.memoryLimit` for a row
   ///   that is too long and where SQLite got no memory, `.refused` for an error of the SQL that
   ///   only its run shows, such as an integer overflow, `.filesChanged` when the rows may be of
   ///   several commits, and `.store` for what SQLite reports of the files.
   public func run(
-    _ limit: QueryLimit, _ row: ([QueryValue]) -> Bool
+    _ limit: QueryLimit?, _ row: ([QueryValue]) -> Bool
   ) throws(LedgerError) {
-    try limit.start()
-    limit.attach(to: reader.connection.handle)
+    try limit?.start()
+    limit?.attach(to: reader.connection.handle)
     defer {
-      limit.end()
+      limit?.end()
       sqlite3_reset(raw)
     }
     let indexes = 0..<Int32(columns.count)
     while true {
-      if let reason = limit.reason { throw reason }
+      if let reason = limit?.reason { throw reason }
       let code = sqlite3_step(raw)
       guard code == SQLITE_ROW else {
-        if let reason = limit.reason { throw reason }
+        if let reason = limit?.reason { throw reason }
         try reader.requireUnchangedFiles()
         if code == SQLITE_DONE { return }
         throw reader.error(code, reader.connection)

@@ -79,6 +79,9 @@ public final class QueryReader {
     return names
   }
 
+  /// As `JournalReader.ask`.
+  public func ask(_ limit: WorkLimit) { connection.ask(limit) }
+
   /// Checks and prepares one statement.
   ///
   /// - Throws: `LedgerError.usage` for wrong SQL, for more than one statement, and for anything

@@ -1,3 +1,4 @@
+public import AppStore
 public import Platform
 
 /// A question of finance that has a name: a SELECT over the views, for a folder and for a mirror.
@@ -76,7 +77,7 @@ public struct Report: Sendable {
     var values = given
     for parameter in parameters {
       if let value = given[parameter] {
-        guard parameter.allows(value) else {
+        guard parameter.accepts(value) else {
           throw .usage("\(parameter.rawValue) takes \(parameter.form)")
         }
       } else if monthColumn == nil {
@@ -101,9 +102,12 @@ public struct Report: Sendable {
   /// - Parameter values: as of `values(_:at:)`.
   public func text(_ values: [Parameter: String], _ dialect: Dialect) -> String {
     values.reduce(statement(values, dialect)) { text, entry in
-      let literal = "'" + entry.value.replacing("'", with: "''") + "'"
-      return text.replacing(":\(entry.key.rawValue)", with: literal)
+      text.replacing(":\(entry.key.rawValue)", with: Self.literal(entry.value))
     }
+  }
+
+  fileprivate static func literal(_ value: String) -> String {
+    "'" + value.replacing("'", with: "''") + "'"
   }
 }
 
@@ -117,7 +121,7 @@ extension Report.Parameter {
     }
   }
 
-  fileprivate func allows(_ value: String) -> Bool {
+  public func accepts(_ value: String) -> Bool {
     switch self {
     case .month: value.utf8.count == 7 && Timestamp.parse(value + "-01") != nil
     case .day: value.utf8.count == 10 && value.contains("-") && Timestamp.parse(value) != nil
@@ -141,13 +145,42 @@ extension Report.Parameter {
 extension QueryReader {
   /// Prepares a report.
   ///
-  /// - Parameter values: as of `Report.values(_:at:)`.
+  /// - Parameters:
+  ///   - values: as of `Report.values(_:at:)`.
+  ///   - bundleIds: the apps that are counted; nil for all.
+  ///   - environments: those that are counted; nil for all.
   /// - Throws: as `prepare(_:)`.
   public func prepare(
-    _ report: Report, _ values: [Report.Parameter: String]
+    _ report: Report, _ values: [Report.Parameter: String], bundleIds: Set<String>? = nil,
+    environments: Set<Environment>? = nil
   ) throws(LedgerError) -> Query {
-    let query = try prepare(trusted: report.statement(values))
+    var conditions: [String] = []
+    func only(_ column: String, _ allowed: [String]?) {
+      guard let allowed else { return }
+      conditions.append("\(column) IN (\(allowed.map(Report.literal).joined(separator: ", ")))")
+    }
+    only("bundle_id", bundleIds?.sorted())
+    only("environment", environments?.map(\.rawValue).sorted())
+    var sql = report.statement(values)
+    if !conditions.isEmpty {
+      // What stands here in place of the views has their names.
+      let views = try Self.counted.map { view throws(LedgerError) in
+        "\(view.name) AS NOT MATERIALIZED (SELECT * FROM \(try schema(of: view)).\(view.name) "
+          + "WHERE \(conditions.joined(separator: " AND ")))"
+      }
+      sql = "WITH \(views.joined(separator: ", ")) SELECT * FROM (\(sql))"
+    }
+    let query = try prepare(trusted: sql)
     for (parameter, value) in values { query.bind(":\(parameter.rawValue)", value) }
     return query
+  }
+
+  /// The views that reports read.
+  private static let counted = [SQLView.transaction, .refund, .entitlement]
+
+  private func schema(of view: SQLView) throws(LedgerError) -> String {
+    let isTemporary = try connection.statement("SELECT 1 FROM temp.sqlite_schema WHERE name = ?")
+      .bind(1, view.name).first { _ in true }
+    return isTemporary == true ? SQLView.temporarySchema : view.schema
   }
 }

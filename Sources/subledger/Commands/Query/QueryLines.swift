@@ -23,7 +23,7 @@ struct QueryLines {
   mutating func add(_ values: [QueryValue]) {
     switch format {
     case .json:
-      JSONValue.object(Array(zip(columns, values.map(Self.json)))).write(into: &buffer)
+      JSONValue.object(Array(zip(columns, values.map(\.json)))).write(into: &buffer)
       buffer.append(0x0A)
     case .csv: addCSV(values.map { $0.text.map(CSV.cell) })
     }
@@ -34,16 +34,6 @@ struct QueryLines {
   mutating func flush() {
     Terminal.write(buffer)
     buffer.removeAll(keepingCapacity: true)
-  }
-
-  private static func json(_ value: QueryValue) -> JSONValue {
-    switch value {
-    case .null: .null
-    case .integer(let number): .integer(number)
-    // JSON has no infinity.
-    case .real(let number): number.isFinite ? .number(String(number)) : .null
-    case .text, .blob: .optional(value.text)
-    }
   }
 
   // MARK: CSV (RFC 4180, with the line ends of Unix)

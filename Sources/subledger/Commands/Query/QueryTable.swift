@@ -80,26 +80,10 @@ struct QueryTable {
 }
 
 extension QueryValue {
-  /// The value as text, blobs as hexadecimal digits; nil for null.
-  var text: String? {
-    switch self {
-    case .null: nil
-    case .integer(let number): String(number)
-    case .real(let number): Self.number(number)
-    case .text(let text): text
-    case .blob(let bytes): Hexadecimal.encode(bytes)
-    }
-  }
-
   fileprivate var isNullOrNumber: Bool {
     switch self {
     case .null, .integer, .real: true
     case .text, .blob: false
     }
-  }
-
-  /// The shortest digits that mean the same number.
-  private static func number(_ number: Double) -> String {
-    number.isInfinite ? (number < 0 ? "-Inf" : "Inf") : String(number)
   }
 }
