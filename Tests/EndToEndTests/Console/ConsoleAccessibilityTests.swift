@@ -27,7 +27,8 @@ import Testing
       session = try ConsoleSession(installation, daemon, width: width, isDark: isDark)
       let app = "Production/com.example.app"
       routes = [
-        "#/", "#/subscriptions", "#/subscription/\(id)/\(app)", "#/events", "#/quarantine",
+        "#/", "#/subscriptions", "#/subscription/\(id)/\(app)", "#/events", "#/reports",
+        "#/quarantine",
         "#/sinks", "#/recovery", "#/rebuild", "#/find/nothing",
         "#/customer/original_transaction_id/\(id)",
       ]

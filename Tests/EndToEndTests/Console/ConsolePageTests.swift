@@ -11,7 +11,8 @@ import Testing
     ]
     + [
       "main", "api", "draw", "names", "overview", "chart", "subscriptions", "subscription",
-      "timeline", "customer", "events", "event", "quarantine", "sinks", "recovery", "rebuild",
+      "timeline", "customer", "events", "event", "reports", "quarantine", "sinks", "recovery",
+      "rebuild",
     ].map { "/console/\($0).js" }
 
   @Test func `every file is served with a strict content security policy`() throws {

@@ -130,7 +130,7 @@ import Testing
   }
 
   private static let emptyPictures = [
-    "overview", "subscriptions", "events", "quarantine", "sinks", "recovery", "rebuild",
+    "overview", "subscriptions", "events", "reports", "quarantine", "sinks", "recovery", "rebuild",
   ].map { Picture(name: "empty-\($0)", route: $0 == "overview" ? "#/" : "#/\($0)") }
 
   private func take(_ pictures: [Picture], _ daemon: RunningDaemon, to folder: URL) throws {

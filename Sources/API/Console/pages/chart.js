@@ -1,4 +1,4 @@
-// The chart of notifications by hour.
+// Charts: notifications by hour, and the numbers of a report by period.
 
 import { count, dot, h, minute, s } from "./draw.js";
 
@@ -61,6 +61,38 @@ export function hours(holder, data, series, choose) {
       onpointerleave: () => { tip.hidden = true; }, onclick: () => choose(starts[at]) }));
   });
   holder.replaceChildren(picture, tip);
+}
+
+/// - bars: [label, number], also below zero.
+export function columns(holder, bars, what) {
+  const width = Math.max(240, holder.clientWidth);
+  const height = 190;
+  const values = bars.map(([, value]) => value);
+  const [top, step] = scale(Math.max(1, ...values));
+  const low = Math.min(0, ...values);
+  const bottom = low < 0 ? -Math.ceil(-low / step) * step : 0;
+  const left = 12 + 7 * Math.max(count(top).length, count(bottom).length);
+  const y = (value) => height * (top - value) / (top - bottom);
+  const slot = (width - left) / bars.length;
+  const every = Math.ceil(76 / slot);
+  const picture = s("svg", { viewBox: `0 0 ${width} ${height + 26}`, height: height + 26,
+    role: "img", "aria-label": `${what}, ${bars[0][0]} to ${bars.at(-1)[0]}; ` +
+      "the table below has every number" });
+  for (let value = bottom; value <= top; value += step) {
+    picture.append(s("line", { class: "grid", x1: left, x2: width, y1: y(value), y2: y(value) }),
+      s("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, count(value)));
+  }
+  bars.forEach(([label, value], at) => {
+    const x = left + at * slot;
+    picture.append(s("rect", { class: "fill blue", x: x + 1, width: Math.max(0.7, slot - 2),
+      y: y(Math.max(0, value)), height: Math.abs(y(0) - y(value)) },
+    s("title", {}, `${label}: ${count(value)}`)));
+    if (at % every === 0) {
+      picture.append(s("text", { x: x + slot / 2, y: height + 18, "text-anchor": "middle" },
+        label));
+    }
+  });
+  holder.replaceChildren(picture);
 }
 
 /// The top of an axis and the step of its grid lines: whole numbers, 1, 2 or 5 times a power of ten.
