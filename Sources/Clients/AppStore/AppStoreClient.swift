@@ -38,13 +38,23 @@ public final class AppStoreClient {
     let endpoint: Endpoint
     let path: [String]
     var query: [(name: String, value: String)] = []
-    /// Nil for GET. A body without bytes is sent too.
-    var body: [UInt8]?
+    var method = ClientRequest.Method.get
+    /// One without bytes is sent too, unless the method is GET.
+    var body: [UInt8] = []
   }
 
-  /// Calls an endpoint, repeats the call as the policy says, and reads its answer.
+  /// Calls an endpoint, repeats the call as the policy says, and reads the JSON of its answer.
   func answer<Value>(
     _ call: Call, _ read: (AnswerReader) throws(AnswerFault) -> Value
+  ) throws(AppStoreError) -> Value {
+    try response(to: call) { (response) throws(AnswerFault) in
+      try read(try AnswerReader(response))
+    }
+  }
+
+  /// The same for any response of success.
+  func response<Value>(
+    to call: Call, _ read: (ClientResponse) throws(AnswerFault) -> Value
   ) throws(AppStoreError) -> Value {
     var attempt = 1
     var refused: AppStoreError?
@@ -69,7 +79,7 @@ public final class AppStoreClient {
   }
 
   private func attemptOnce<Value>(
-    _ call: Call, _ attempt: Int, _ read: (AnswerReader) throws(AnswerFault) -> Value
+    _ call: Call, _ attempt: Int, _ read: (ClientResponse) throws(AnswerFault) -> Value
   ) throws(AppStoreError) -> Value {
     try takeBudget(call.endpoint)
     let token = try mapError(
@@ -83,7 +93,7 @@ public final class AppStoreClient {
     }
     return try mapError(
       { error(.answer($0.what), call.endpoint, response) },
-      in: { () throws(AnswerFault) in try read(try AnswerReader(response)) })
+      in: { () throws(AnswerFault) in try read(response) })
   }
 
   private func request(_ call: Call, _ token: String) -> ClientRequest {
@@ -93,13 +103,12 @@ public final class AppStoreClient {
       (name: "User-Agent", value: userAgent),
     ]
     // Apple refuses a form (415), which a body without a type would be taken for.
-    if let body = call.body, !body.isEmpty {
+    if !call.body.isEmpty {
       fields.append((name: "Content-Type", value: "application/json"))
     }
     return ClientRequest(
-      call.body == nil ? .get : .post,
-      account.service.appending(["inApps"] + call.path, query: call.query), fields: fields,
-      body: call.body ?? [])
+      call.method, account.service.appending(["inApps"] + call.path, query: call.query),
+      fields: fields, body: call.body)
   }
 
   // MARK: Waiting

@@ -49,6 +49,16 @@ public struct AppStoreError: Error, Sendable, Equatable, CustomStringConvertible
     }
   }
 
+  /// Whether Apple refused what was said, so that the same is refused again. A 400 without a code
+  /// is about a malformed body; any other status without one may be that of a proxy.
+  public var isRefusal: Bool {
+    switch reason {
+    case .code(let code): [.report, .elsewhere].contains(code.action)
+    case .status(let status): status == 400
+    default: false
+    }
+  }
+
   /// Requests for one call at most, where Apple does not say that a repetition helps.
   var mostAttempts: Int {
     switch reason {

@@ -10,6 +10,7 @@ public enum Endpoint: String, Sendable, CaseIterable {
   case transactionInfo = "Get Transaction Info"
   case appTransactionInfo = "Get App Transaction Info"
   case orderLookup = "Look Up Order ID"
+  case sendConsumptionInformation = "Send Consumption Information"
 
   /// Requests that Apple accepts in an hour, of each app; nil if the environment has no such call.
   /// Source: developer.apple.com/documentation/appstoreserverapi/identifying-rate-limits, which

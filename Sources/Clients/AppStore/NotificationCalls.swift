@@ -70,7 +70,7 @@ extension AppStoreClient {
     let token = paginationToken.map { [(name: "paginationToken", value: $0)] } ?? []
     let call = Call(
       endpoint: .notificationHistory, path: ["v1", "notifications", "history"], query: token,
-      body: query.body)
+      method: .post, body: query.body)
     return try answer(call) { (answer) throws(AnswerFault) in
       let page = NotificationHistoryPage(
         notifications: try answer.list("notificationHistory") { (item) throws(AnswerFault) in
@@ -93,7 +93,7 @@ extension AppStoreClient {
   /// - Throws: `AppStoreError`.
   public func requestTestNotification() throws(AppStoreError) -> String {
     let call = Call(
-      endpoint: .requestTestNotification, path: ["v1", "notifications", "test"], body: [])
+      endpoint: .requestTestNotification, path: ["v1", "notifications", "test"], method: .post)
     return try answer(call) { (answer) throws(AnswerFault) in
       try answer.text("testNotificationToken")
     }

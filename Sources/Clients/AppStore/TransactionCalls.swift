@@ -1,3 +1,6 @@
+public import AppStore
+import StrictJSON
+
 /// The newest transaction of one subscription, as of the call.
 public struct SubscriptionStatus: Sendable, Equatable {
   public let subscriptionGroupIdentifier: String
@@ -111,6 +114,24 @@ extension AppStoreClient {
       // Apple's sample has transactions beside "invalid"; they would not be of this order.
       return OrderLookup(
         isValid: isValid, signedTransactions: isValid ? try answer.texts("signedTransactions") : [])
+    }
+  }
+  /// Send Consumption Information, version 2: what is known about a purchase for which the customer
+  /// wants the money back. Sent again, it replaces what was sent.
+  ///
+  /// - Parameter transactionId: of the transaction that the request is about, no original one.
+  /// - Throws: `AppStoreError`; `isRefusal` says whether Apple refused it for good.
+  public func sendConsumption(
+    _ information: ConsumptionInformation, of transactionId: String
+  ) throws(AppStoreError) {
+    let call = Call(
+      endpoint: .sendConsumptionInformation,
+      path: ["v2", "transactions", "consumption", transactionId], method: .put,
+      body: information.json.bytes)
+    try response(to: call) { (response) throws(AnswerFault) in
+      guard response.status == 202 else {
+        throw AnswerFault("its status is \(response.status), and not 202")
+      }
     }
   }
 }

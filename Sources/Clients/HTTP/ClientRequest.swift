@@ -1,13 +1,13 @@
 /// A request to send. Interpolating one shows neither address, header nor body, because each can
 /// hold a secret.
 public struct ClientRequest: Sendable, CustomStringConvertible, CustomDebugStringConvertible {
-  public enum Method: String, Sendable { case get = "GET", post = "POST" }
+  public enum Method: String, Sendable { case get = "GET", post = "POST", put = "PUT" }
 
   let method: Method
   let url: ServiceURL
   /// A name that occurs twice is sent twice.
   let fields: [(name: String, value: String)]
-  /// Sent with POST only; it may be empty.
+  /// Not sent with GET; it may be empty.
   let body: [UInt8]
 
   public init(

@@ -68,8 +68,9 @@ final class Transfer {
   private func set(_ request: ClientRequest) throws(ClientError) {
     try set(CURLOPT_URL, request.url.text)
     try check(subledger_set_list(handle, CURLOPT_HTTPHEADER, fields))
-    if request.method == .post {
+    if request.method != .get {
       try set(CURLOPT_POST, 1)
+      if request.method != .post { try set(CURLOPT_CUSTOMREQUEST, request.method.rawValue) }
       // One byte more, because an empty array has no address, and without one curl reads the body
       // from standard input.
       try check(subledger_set_body(handle, request.body + [0], request.body.count))

@@ -106,6 +106,9 @@ import Testing
     case .transactionInfo: _ = try client.transactionInfo("1")
     case .appTransactionInfo: _ = try client.appTransactionInfo("1")
     case .orderLookup: _ = try client.lookUpOrder("M1")
+    case .sendConsumptionInformation:
+      try client.sendConsumption(
+        ConsumptionInformation(.delivered, sampleContentProvided: true), of: "1")
     }
   }
 

@@ -44,9 +44,9 @@ import Testing
 
   @Test func `the limits are those that Apple documents`() {
     let all = Endpoint.allCases.map { $0.hourlyLimit(in: .production) }
-    #expect(all == [180_000, 3_600, 3_600, 180_000, 180_000, 180_000, 180_000, 36_000])
+    #expect(all == [180_000, 3_600, 3_600, 180_000, 180_000, 180_000, 180_000, 36_000, 180_000])
     let sandbox = Endpoint.allCases.map { $0.hourlyLimit(in: .sandbox) }
-    #expect(sandbox == [18_000, 360, 360, 18_000, 18_000, 18_000, 18_000, nil])
+    #expect(sandbox == [18_000, 360, 360, 18_000, 18_000, 18_000, 18_000, nil, 18_000])
   }
 
   @Test func `endpoints have budgets of their own, and a blocked one waits`() {
