@@ -91,7 +91,8 @@ public struct V1Notification: Sendable {
     return environment
   }
 
-  static func isOlder(_ one: Transaction, _ other: Transaction) -> Bool {
+  /// The order of purchases: by their dates, then by their ids.
+  public static func isOlder(_ one: Transaction, _ other: Transaction) -> Bool {
     if one.purchaseDate != other.purchaseDate { return one.purchaseDate < other.purchaseDate }
     return ByteSearch.precedes(one.transactionId, other.transactionId)
   }

@@ -137,7 +137,7 @@ extension TransactionSource {
     },
     Line(
       "web_order_line_item_id", .text, "Apple's id of the purchase, the same under every id."
-    ) { .of($0.register.itemName) },
+    ) { .of($0.register.held.transaction.itemName) },
     Line("product_id", .text, "The product.") { .of($0.transaction.productId) },
     Line("product_type", .text, "The type of the product, as Apple names it.") {
       .of($0.transaction.type)

@@ -13,7 +13,7 @@ extension StreamState {
   public var appliedRules: [AppliedRule] {
     let periods = Periods(self)
     let items = Dictionary(grouping: periods.registers.indices) {
-      periods.registers[$0].purchaseName
+      periods.registers[$0].held.transaction.purchaseName
     }
     return periods.all.indices.flatMap { index in
       let words = [
@@ -53,9 +53,9 @@ extension Periods {
 
   /// That other ids name the same purchase: at most ten of them.
   fileprivate func twins(of index: Int, _ items: [String?: [Int]]) -> String? {
-    guard let item = registers[index].purchaseName, let all = items[item], all.count > 1 else {
-      return nil
-    }
+    guard let item = registers[index].held.transaction.purchaseName, let all = items[item],
+      all.count > 1
+    else { return nil }
     let others = all.prefix(11).filter { $0 != index }.prefix(10)
       .map { registers[$0].transaction.transactionId }
     let more = all.count > 11 ? " and \(all.count - 11) more" : ""

@@ -34,7 +34,7 @@ enum Revocations {
     var groups: [[Int]] = []
     var first: [String: (index: Int, group: Int?)] = [:]
     for (index, register) in registers.enumerated() {
-      guard let item = register.purchaseName else { continue }
+      guard let item = register.held.transaction.purchaseName else { continue }
       guard let known = first[item] else {
         first[item] = (index, nil)
         continue
@@ -69,16 +69,14 @@ enum Revocations {
   }
 }
 
-extension StreamState.TransactionRegister {
+extension Transaction {
   /// The webOrderLineItemId, of which products that are no subscription have 0 or none.
   var itemName: String? {
-    let item = held.transaction.webOrderLineItemId
-    return item == "" || item == "0" ? nil : item
+    webOrderLineItemId == "" || webOrderLineItemId == "0" ? nil : webOrderLineItemId
   }
 
   /// What tells one purchase from another. Seats that are added to a period may have its item.
   var purchaseName: String? {
-    guard held.transaction.multiSeatInfo != nil else { return itemName }
-    return itemName.map { "\($0) \(held.transaction.purchaseDate)" }
+    multiSeatInfo == nil ? itemName : itemName.map { "\($0) \(purchaseDate)" }
   }
 }
