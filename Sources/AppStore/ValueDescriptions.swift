@@ -59,6 +59,9 @@ public struct ValueDescriptions: Sendable {
     self[value].map { "\(value) (\($0))" } ?? value
   }
 
+  /// All values.
+  public var values: [String] { entries.map(\.value) }
+
   /// All values with their descriptions, for documentation.
   public var list: String { entries.map { text($0.value) }.joined(separator: ", ") }
 }

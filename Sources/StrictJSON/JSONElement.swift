@@ -68,6 +68,9 @@ public struct JSONElement: Sendable {
   /// The byte range of the value's text in the document; of a string without its quotes.
   var byteRange: Range<Int> { Int(node.start)..<Int(node.end) }
 
+  /// The line of the document on which the value begins, from 1.
+  public var line: Int { document.bytes[..<byteRange.lowerBound].count(where: { $0 == 0x0A }) + 1 }
+
   /// The value's text as it was written; of a string without its quotes.
   public var text: [UInt8] { Array(document.bytes[byteRange]) }
 

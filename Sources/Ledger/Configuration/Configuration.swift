@@ -40,6 +40,8 @@ public struct Configuration: Sendable {
   public var sharedJournal: SharedJournal?
   /// Nil if the daemon writes no anchors.
   public var anchors: Anchors?
+  /// Who decides what Apple is told of requests for refunds; nil: Apple is told nothing.
+  public var refundPolicies: [RefundPolicy]?
   /// The lowest level that is logged.
   public var logLevel = Log.Level.info
 

@@ -27,6 +27,7 @@ public struct Reload: Sendable {
     next.entitlementLossLimits = read.entitlementLossLimits
     next.sinks = read.sinks
     next.mirrors = read.mirrors
+    next.refundPolicies = read.refundPolicies
     next.logLevel = read.logLevel
     // Throws if a trust root cannot be used.
     _ = try Receiver(next)
@@ -52,6 +53,7 @@ public struct Reload: Sendable {
     if old.entitlementLossLimits != new.entitlementLossLimits {
       changes.append("entitlementLossLimit changed")
     }
+    if old.refundPolicies != new.refundPolicies { changes.append("refunds changed") }
     if old.logLevel != new.logLevel { changes.append("logLevel \(new.logLevel.rawValue)") }
     return changes
   }

@@ -97,6 +97,8 @@ import Testing
       case .sink: "{\"sinks\":[\(object)]}"
       case .mirror: "{\"sinks\":[{\"kind\":\"mirror\",\"no-such-key\":1}]}"
       case .sharedJournal: "{\"sharedJournal\":\(object)}"
+      case .refunds: "{\"refunds\":\(object)}"
+      case .refundPolicy: "{\"refunds\":{\"policies\":[\(object)]}}"
       }
     let work = try InitTests.WorkFolder()
     let file = work.folder.appending(path: "config.json")
@@ -106,7 +108,7 @@ import Testing
     }
     #expect(refusal.message.contains("no-such-key"), "\(refusal)")
     let list = refusal.next?.split(separator: "keys are ").last ?? ""
-    let accepted = list.matches(of: /[A-Za-z0-9]+/).map { String($0.0) }
+    let accepted = list.matches(of: /[A-Za-z0-9_]+/).map { String($0.0) }
     let described = ConfigurationKey.table.filter { $0.parent == parent }.map(\.name)
     #expect(described.count == Set(described).count && Set(described) == Set(accepted))
   }

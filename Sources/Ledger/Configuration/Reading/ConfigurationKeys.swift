@@ -1,3 +1,5 @@
+import AppStore
+import Entitlements
 public import StrictJSON
 
 /// One key of the configuration file: `ConfigurationReader` accepts these keys and no other, and
@@ -17,6 +19,8 @@ public struct ConfigurationKey: Sendable {
     case sink = "sinks[]."
     case mirror = "sinks[kind mirror]."
     case sharedJournal = "sharedJournal."
+    case refunds = "refunds."
+    case refundPolicy = "refunds.policies[]."
   }
 
   public let parent: Parent
@@ -74,7 +78,7 @@ extension ConfigurationKey {
   /// Every key, in the order of the manual.
   public static let table =
     top + app + readToken + limits + anchors + appStore + verifyReceipt + entitlement
-    + sink + mirror + sharedJournal
+    + sink + mirror + sharedJournal + refunds
 
   private static let names = JSONValue.object([
     ("pro", .array([.string("pro.monthly"), .string("pro.yearly")])),
@@ -132,6 +136,9 @@ extension ConfigurationKey {
       "The journal on PostgreSQL that several daemons append to; data is a copy of it then. "
         + "Without it, the journal is in data alone.",
       needsRestartUnless: { $0.sharedJournal == $1.sharedJournal }),
+    ConfigurationKey(
+      .file, "refunds", "object", "none",
+      "What Apple is told when a customer asks for a refund. Without it, Apple is told nothing."),
     ConfigurationKey(
       .file, "logLevel", "text", "info",
       "info, warning or error: less important log lines are left out."),
@@ -426,5 +433,64 @@ extension ConfigurationKey {
     ConfigurationKey(
       .sharedJournal, "pollMilliseconds", "whole number", "100",
       "How often an idle daemon looks for what others appended, 10 to 60,000."),
+  ]
+
+  private static func words<Word: CaseIterable & RawRepresentable>(
+    _ type: Word.Type
+  ) -> String where Word.RawValue == String {
+    type.allCases.map(\.rawValue).joined(separator: ", ")
+  }
+
+  private static let refunds = [
+    ConfigurationKey(
+      .refunds, "policies", "list of objects", "none",
+      "Who decides where your backend states no preference: the first policy whose conditions all "
+        + "hold. Nothing is ever sent without the customer's consent."),
+    ConfigurationKey(
+      .refundPolicy, "name", "text", "required",
+      "A name of its own, which each answer is shown with."
+    ),
+    ConfigurationKey(
+      .refundPolicy, "prefer", "text", "required",
+      "\(words(RefundPreference.self)). GRANT_PRORATED becomes GRANT_FULL where nothing was used, "
+        + "DECLINE where all was, and NONE where that is not known. NONE sends what is known "
+        + "without a preference, SILENT nothing."),
+    ConfigurationKey(
+      .refundPolicy, "products", "list of texts", "all",
+      "Condition: product ids; * as the last character stands for anything."),
+    ConfigurationKey(
+      .refundPolicy, "types", "list of texts", "all",
+      "Condition: \(ProductType.all.sorted().joined(separator: ", "))."),
+    ConfigurationKey(
+      .refundPolicy, "reasons", "list of texts", "all",
+      "Condition: why the customer asks: \(ValueDescriptions.requestReason.list)."),
+    ConfigurationKey(
+      .refundPolicy, "environments", "list of texts", "Production, Sandbox",
+      "Condition: the environment."),
+    ConfigurationKey(
+      .refundPolicy, "bought_within_hours", "whole number", "any",
+      "Condition: at most so many hours from the purchase to the request."),
+    ConfigurationKey(
+      .refundPolicy, "refunds_before_at_most", "whole number", "any",
+      "Condition: the customer got at most so many refunds before."),
+    ConfigurationKey(
+      .refundPolicy, "said_delivery", "list of texts", "any",
+      "Condition: your backend said one of \(words(ConsumptionInformation.Delivery.self))."),
+    ConfigurationKey(
+      .refundPolicy, "said_consumed_at_least", "whole number", "any",
+      "Condition: your backend said that at least so much was used, in thousandths of a percent: "
+        + "100000 is all."),
+    ConfigurationKey(
+      .refundPolicy, "delivery", "text", "what your backend said",
+      "The deliveryStatus that is sent where your backend said none. A policy that sends something "
+        + "has delivery and sample, or a condition that begins with said_."),
+    ConfigurationKey(
+      .refundPolicy, "sample", "boolean", "what your backend said",
+      "The same for sampleContentProvided: whether there was a trial, a sample or enough "
+        + "information before the purchase."),
+    ConfigurationKey(
+      .refundPolicy, "wait_seconds", "whole number", "0",
+      "How long the policy waits for your backend's word, at most "
+        + "\(RefundPolicy.longestWaitSeconds). Apple decides after twelve hours."),
   ]
 }

@@ -82,6 +82,7 @@ struct ConfigurationReader {
     try lossLimits(root, into: &configuration.entitlementLossLimits)
     (configuration.sinks, configuration.mirrors) = try sinks(root, v1Files)
     configuration.sharedJournal = try sharedJournal(root)
+    configuration.refundPolicies = try refundPolicies(root)
   }
 
   func invalid(_ what: String, _ next: String) -> LedgerError {

@@ -232,7 +232,7 @@ extension ConfigurationReader {
 
   // MARK: Members
 
-  private func flag(_ object: JSONElement, _ name: String) throws(LedgerError) -> Bool {
+  func flag(_ object: JSONElement, _ name: String) throws(LedgerError) -> Bool {
     guard let member = object[name] else { return false }
     guard let value = member.boolean else {
       throw invalid("\(name) is not true or false", "write true, or omit it")
