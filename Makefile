@@ -63,7 +63,7 @@ IMAGE_NEEDS = $(call need,umoci,umoci); $(call need,python3,python3); \
 
 .PHONY: help deps deps-postgres build run changed-fold test slices laws truth receipts mixed customers \
   simulation statements books sinks storm shared-journal kills trial test-console test-contract test-client \
-  test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage \
+  test-webhooks differential consumption test-stand-in screenshots tamper metrics test-tls disk damage \
   torture hostile fuzz check bench-build bench bench-large bench-asking bench-app \
   bench-shared-journal bench-sinks siege sanitize mutants install deb tarball image release \
   reproducible try-compose alerts deploy-files first-hour \
@@ -193,6 +193,10 @@ test-webhooks: build ## Sends messages to the guide's receiver, which verifies t
 differential: build ## Compares verdicts with Apple's Python library on 300 notifications
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/differential $(BINARY)
+
+consumption: ## Compares what is sent of 1,000 requests for refunds with Apple's Python client
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
+	SWIFT=$(SWIFT) .ci/consumption
 
 test-stand-in: build ## Asks the local App Store Server API with Apple's Python library
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"

@@ -168,7 +168,11 @@ let package = Package(
     tests("Queries", ledger + ["Support", "AppStoreSimulator"], fixtures: true),
     tests("Delivery", ledger + ["Support", "Delivery"]),
     tests("HTTPServer", ["HTTPServer", "Platform"]),
-    tests("Clients", ["Support", "Clients", "AppStore", "SignedData", "Platform", "StrictJSON"]),
+    tests(
+      "Clients",
+      [
+        "Support", "Clients", "Entitlements", "AppStore", "SignedData", "Platform", "StrictJSON",
+      ]),
     tests("Recovery", ledger + ["Support", "AppStoreSimulator", "Recovery"]),
     tests("API", ledger + ["Support", "API", "HTTPServer", "AppStoreSimulator"], fixtures: true),
     tests(
