@@ -36,8 +36,8 @@ func tests(
 // resource; its files are.
 let operatingPages = [
   "install", "containers", "kubernetes", "run", "connect", "recover", "backends", "customers",
-  "queries", "finance", "accounts", "privacy", "webhooks", "forward", "mirror", "monitor", "faults",
-  "backup", "prove", "rules", "shared-journal", "simulate", "format",
+  "queries", "finance", "accounts", "refunds", "privacy", "webhooks", "forward", "mirror",
+  "monitor", "faults", "backup", "prove", "rules", "shared-journal", "simulate", "format",
 ]
 
 // Everything a whole ledger consists of, for targets that hold one.

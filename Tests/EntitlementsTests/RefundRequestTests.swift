@@ -125,14 +125,18 @@ import Testing
     let opened = Self.event(1, "CONSUMPTION_REQUEST", at: -500, received: 0, source: .v1)
     let request = try Self.one(opened)
     #expect(request.isV1 && request.reason == nil && request.openedAt == Self.start)
-    #expect(!request.isOutcomeUntold(at: Self.start + 48 * Self.hour - 1))
-    #expect(request.isOutcomeUntold(at: Self.start + 48 * Self.hour))
-    #expect(!(try Self.one(Self.opened)).isOutcomeUntold(at: .max))
+    func shown(_ request: RefundRequest, at time: Int64) -> FieldValue {
+      let key = StreamKey(environment: .production, bundleId: "a", originalTransactionId: "1")
+      return RefundLine(key, request, StreamState(), []).shown(at: time)["outcome"]
+    }
+    #expect(shown(request, at: Self.start + 48 * Self.hour - 1) == .none)
+    #expect(shown(request, at: Self.start + 48 * Self.hour) == .text("untold"))
+    #expect(shown(try Self.one(Self.opened), at: .max) == .none)
     let refund = Self.event(2, "REFUND", at: 3, received: 60, source: .v1) {
       $0.revocationDate = Self.start + 3 * Self.hour
     }
     let refunded = try Self.one(opened + refund)
-    #expect(refunded.outcome != nil && !refunded.isOutcomeUntold(at: .max))
+    #expect(shown(refunded, at: .max) == .text("refunded"))
   }
 
   // MARK: Statements

@@ -1,6 +1,6 @@
 -- A projection: one entitlement per original transaction id, folded from the journal by one fold.
 -- Disposable (promise 7): there is no migration, another schema is another file.
--- Public are the three views at the end. Times are milliseconds since 1970 UTC. The words in braces
+-- Public are the views at the end. Times are milliseconds since 1970 UTC. The words in braces
 -- stand for columns that follow from the fields of a row.
 
 CREATE TABLE meta (
@@ -51,7 +51,8 @@ CREATE TABLE changed_duration (
 -- answer_until_ms (null: for ever); they are derived from the spans and not in the checksum.
 -- renewed_product_id: of the period that the renewal information is about, if it is not the newest.
 -- lasting_*: what a configured duration applies to. anomaly: 1 if a transaction has values that no
--- purchase has. From span_count to line_count: the next renewal. broken: why a fold failed (promise 9). state: the fold's registers, compressed.
+-- purchase has. From span_count to line_count: the next renewal. request_count: of requests for
+-- refunds. broken: why a fold failed (promise 9). state: the fold's registers, compressed.
 CREATE TABLE entitlement (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
@@ -80,6 +81,7 @@ CREATE TABLE entitlement (
   span_count INTEGER NOT NULL,
   {terms}
   line_count INTEGER NOT NULL,
+  request_count INTEGER NOT NULL,
   last_seq INTEGER,
   state BLOB NOT NULL
 ) STRICT;
@@ -115,6 +117,18 @@ CREATE TABLE transaction_line (
   {line}
   PRIMARY KEY (entitlement_id, transaction_id)
 ) STRICT, WITHOUT ROWID;
+
+-- A request for a refund, as far as it does not depend on the time. checksum: over all columns, with
+-- the original transaction id.
+CREATE TABLE refund_request (
+  entitlement_id INTEGER NOT NULL,
+  app_id INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  {request}
+  PRIMARY KEY (entitlement_id, notification_uuid)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX refund_request_deadline ON refund_request (deadline_ms, notification_uuid);
 
 -- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId, 4 an
 -- appAccountToken that the row was told with before.
@@ -223,3 +237,12 @@ FROM transaction_line t
   JOIN entitlement e ON e.id = t.entitlement_id
   JOIN json_each(t.refunds) r
 WHERE t.refunds IS NOT NULL AND NOT {is_replaced};
+
+CREATE VIEW refund_request_v1 AS
+WITH clock AS MATERIALIZED (
+  SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
+)
+SELECT {refund_request}
+FROM clock CROSS JOIN refund_request r
+  JOIN app a ON a.id = r.app_id
+  JOIN entitlement e ON e.id = r.entitlement_id;

@@ -140,6 +140,7 @@ enum Problem {
   static let wrongEnvironment = response(404, "wrong_environment")
   static let noSuchAccount = response(404, "no_such_account")
   static let noSuchGrant = response(404, "no_such_grant")
+  static let noSuchRefundRequest = response(404, "no_such_refund_request")
   static let reusedKey = response(422, "idempotency_key")
   /// For commands: there is no projection, or no quarantined notification, of this name.
   static let nothingThere = response(404, "not_found")

@@ -14,6 +14,8 @@ enum Schemas {
     ("OrderPurchaseList", Answers.all(of: OrderPurchase.object).definition),
     ("Transaction", TransactionLine.object.definition),
     ("TransactionList", Answers.list(of: TransactionLine.object).definition),
+    ("RefundRequest", RefundLine.object.definition),
+    ("RefundRequestList", Answers.list(of: RefundLine.object).definition),
     ("History", History.object { $0.json }.definition),
     ("HistoryEvent", HistoryEntry.object.definition),
     ("HistoryTransition", HistoryTransition.object.definition),

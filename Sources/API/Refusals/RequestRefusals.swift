@@ -81,6 +81,9 @@ extension RefusalEntry {
       "Nothing is known under this id in this environment, or the token may not read it."),
     RefusalEntry(404, "no_such_grant", .others, "This customer has no grant of this id here."),
     RefusalEntry(
+      404, "no_such_refund_request", .others,
+      "Apple asked nothing about this transaction, or the token may not read it."),
+    RefusalEntry(
       404, "no_such_report", .others, "No report has this name.", "/v1/reports lists all."),
     RefusalEntry(
       404, "not_signed_then", .others,

@@ -26,13 +26,14 @@ final class Route: Sendable {
 
   /// How the document groups the routes: clients that are generated from it have a module for each.
   enum Tag: String, CaseIterable {
-    case customers, accounts, entitlements, ingest, ledger, daemon
+    case customers, accounts, entitlements, refunds, ingest, ledger, daemon
 
     var meaning: String {
       switch self {
       case .customers: "What customers may use, by the names that the owner chose."
       case .accounts: "Which of your users have which purchases."
       case .entitlements: "Rows of single purchases, and their history."
+      case .refunds: "Requests of customers for refunds, and how they ended."
       case .ingest: "What Apple signed, to be proven and journaled."
       case .ledger: "Counts, quarantine and comparisons of the whole ledger."
       case .daemon: "The state of the daemon; open to anyone, but for metrics."

@@ -3,8 +3,8 @@ extension Route {
   static let table: [Route] =
     [
       notifications, transactions, receipts, entitlements, entitlement, purchases, history, order,
-      search, customer, customers, overview, reports, report, quarantine, comparison, events, sinks,
-      metrics, claim,
+      search, customer, customers, refundRequests, refundRequest, overview, reports, report,
+      quarantine, comparison, events, sinks, metrics, claim,
       release, erase, grants, grant, revoke, healthz, readyz, version, openAPI,
     ] + control + ConsolePages.routes
 

@@ -37,6 +37,8 @@ public struct RefundEvent: Sendable, Hashable {
     (transactionId, purchaseName) = (transaction.transactionId, transaction.purchaseName)
   }
 
+  fileprivate static let requestType = "CONSUMPTION_REQUEST"
+
   /// What an event of Apple's says of requests. A refund is also told by any purchase that is
   /// revoked: its notification may have been lost. V1 has no date of its own, so that the time
   /// counts at which it was received.
@@ -47,7 +49,7 @@ public struct RefundEvent: Sendable, Hashable {
       RefundEvent(content, transaction, event, at: at ?? said, receivedAt: receivedAt)
     }
     switch event.notificationType {
-    case "CONSUMPTION_REQUEST":
+    case requestType:
       let reason = event.consumptionRequestReason
       let newest = event.transactions.max(by: V1Notification.isOlder)
       return newest.map { [about($0, .request(reason: reason, isV1: isV1), at: said)] } ?? []
@@ -64,6 +66,11 @@ public struct RefundEvent: Sendable, Hashable {
       }
     }
   }
+}
+
+extension FoldEvent {
+  /// Whether Apple asks about a refund.
+  public var isRefundRequest: Bool { notificationType == RefundEvent.requestType }
 }
 
 extension Transaction {

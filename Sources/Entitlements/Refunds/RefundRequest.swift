@@ -74,10 +74,9 @@ public struct RefundRequest: Sendable, Equatable {
     return time < deadline ? .waiting : .missed
   }
 
-  /// Whether Apple will tell no outcome any more: version 1 never tells a decline.
-  public func isOutcomeUntold(at time: Int64) -> Bool {
-    isV1 && outcome == nil && time >= openedAt.advanced(orBoundBy: 48 * Self.hour)
-  }
+  /// After which time Apple will tell no outcome any more of a request of version 1, which never
+  /// tells a decline.
+  public static let untoldAfter = 48 * hour
 
   /// When what was decided is sent: at once; after failures 5 and 15 minutes later, then hourly,
   /// and for the last time 5 minutes before the deadline. Nil: no more.

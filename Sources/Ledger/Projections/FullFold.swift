@@ -151,20 +151,20 @@ private final class Worker: Sendable {
   ) throws(LedgerError) -> BuiltStreams {
     var built = BuiltStreams(before: streams.upperBound + 1)
     var current: (key: StreamKey, stream: StreamFolding)?
-    func finish() {
+    func finish() throws(LedgerError) {
       guard let (key, stream) = current else { return }
-      built.rows.append(
-        packer.pack(FoldedStream(key, stream.state, by: journal.fold, broken: stream.broken)))
+      built.rows.append(packer.pack(try stream.folded(key, through: seq, journal)))
     }
-    built.hours = try journal.forEachPayload(ofStreams: streams, through: seq) { key, payload in
+    built.hours = try journal.forEachPayload(ofStreams: streams, through: seq) {
+      (key, payload) throws(LedgerError) in
       if current?.key != key {
-        finish()
+        try finish()
         current = (key, StreamFolding())
       }
       current?.stream.fold(payload)
       built.events += 1
     }
-    finish()
+    try finish()
     return built
   }
 }

@@ -24,6 +24,8 @@ public final class ProjectionFolder {
     var broken: String?
     /// Nil if there is no row yet.
     var reference: Projection.RowReference?
+    /// Whether Apple asked about a refund.
+    var hasRequests: Bool
     /// The index in `foldedKeys` of its last fold.
     var foldIndex = 0
 
@@ -33,6 +35,7 @@ public final class ProjectionFolder {
       self.state = state
       self.broken = broken
       self.reference = reference
+      hasRequests = reference?.hasRequests == true
     }
   }
 
@@ -80,13 +83,16 @@ public final class ProjectionFolder {
         if let event = step.event {
           if let last = entry.state.lastEvent, event.signedDate < last.signedDate { late += 1 }
           entry.state.evolve(event)
+          entry.hasRequests = entry.hasRequests || event.isRefundRequest
         } else {
           entry.broken = entry.broken ?? Self.unreadable(step.seq)
         }
       }
       let now = projection.clock()
       for (key, entry) in changed {
-        let stream = FoldedStream(key, entry.state, by: journal.fold, broken: entry.broken)
+        let requests = entry.hasRequests ? try journal.refundRequests(of: key, through: seq) : []
+        let stream = FoldedStream(
+          key, entry.state, requests, by: journal.fold, broken: entry.broken)
         let packed = projection.packer.pack(stream)
         entry.reference = try projection.write(packed, over: entry.reference, at: now)
       }
@@ -200,8 +206,7 @@ public final class ProjectionFolder {
   public static func refolded(
     _ key: StreamKey, through seq: Int64, _ journal: JournalReader
   ) throws(LedgerError) -> FoldedStream {
-    let stream = try folding(key, through: seq, journal)
-    return FoldedStream(key, stream.state, by: journal.fold, broken: stream.broken)
+    try folding(key, through: seq, journal).folded(key, through: seq, journal)
   }
 
   private static func folding(

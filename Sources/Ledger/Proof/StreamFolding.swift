@@ -10,11 +10,15 @@ public struct StreamFolding {
   /// The seq of the first event that cannot be read.
   public private(set) var unreadable: Int64?
 
+  /// Whether Apple asked about a refund.
+  private(set) var hasRequests = false
+
   public init() {}
 
   public mutating func fold(_ payload: JournaledPayload) {
     if let event = try? JournaledNotification.foldEvent(payload) {
       state.evolve(event)
+      hasRequests = hasRequests || event.isRefundRequest
     } else if unreadable == nil {
       unreadable = payload.seq
     }

@@ -137,7 +137,7 @@ public final class Projection {
       reference: RowReference(
         id: found.id, ids: FoldedStream.ids(state), predecessors: state.predecessors,
         share: SetDigest(key: key, content: sums.content, state: bytes), spans: sums.spans,
-        lines: lines))
+        lines: lines, hasRequests: found.requestCount > 0))
   }
 
   private static let selectByKey =
@@ -160,6 +160,8 @@ public final class Projection {
     public let share: SetDigest
     let spans: [RowSums.Span]
     let lines: [LineSum]
+    /// Whether it has requests for refunds.
+    public let hasRequests: Bool
   }
 
   /// Runs `body`, which reads and writes rows, and stores `foldedThrough`, in one SQL transaction.

@@ -7,13 +7,13 @@ public import Platform
 public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
-  static let schema = 17
+  static let schema = 18
   /// The tables and views of an empty projection.
   static let tables = Migrations.projection([
     ("{purchase}", RowLayout.purchaseColumns), ("{terms}", RowLayout.termColumns),
-    ("{line}", LineTable.definitions),
+    ("{line}", LineTable.definitions), ("{request}", RefundTable.definitions),
     ("{entitlement}", SQLView.selected), ("{transaction}", SQLView.selectedLine),
-    ("{is_replaced}", SQLView.isReplaced),
+    ("{is_replaced}", SQLView.isReplaced), ("{refund_request}", SQLView.selectedRequest),
   ])
   /// Finds rows by their present answer, what time alone changes by its time, and purchases by
   /// their ids. A build makes these at its end, from sorted keys.

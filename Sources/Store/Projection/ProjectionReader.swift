@@ -399,7 +399,8 @@ public final class ProjectionReader {
     let lines = try reading.lines(
       of: stored.id, stored.app, stored.projected.key, count: stored.lineCount)
     guard let state = packer.unpack(stored.state),
-      let stream = FoldedStream(stored.projected, lines, state: state)
+      let stream = FoldedStream(
+        stored.projected, lines, try reading.requests(of: stored), state: state)
     else { throw .corrupt("the state of a row") }
     return stream
   }

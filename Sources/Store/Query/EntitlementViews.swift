@@ -40,6 +40,11 @@ extension SQLView {
         "The share of the price that was given back by then, in thousandths of a percent."),
     ], schema: projectionSchema)
 
+  static let refundRequest = SQLView(
+    name: "refund_request_v1",
+    meaning: "One row for each request of a customer for a refund, as of now.",
+    columns: RefundField.all.map(Column.init), schema: projectionSchema)
+
   private static func fields(_ names: String...) -> [Column] {
     names.flatMap { name in RowField.all.filter { $0.column == name }.map(Column.init) }
   }
@@ -112,6 +117,23 @@ extension SQLView {
     "refunded_milliunits": """
     iif(t.refunded_milliunits > 0 AND \(isReplaced), 0, t.refunded_milliunits)
     """, "refunds": "iif(t.refunds IS NOT NULL AND \(isReplaced), NULL, t.refunds)",
+  ]
+
+  /// What the view `refund_request_v1` selects: of the request `r`, its row `e` and its app `a`. As
+  /// `RefundLine.shown` has it.
+  static let selectedRequest = RefundField.all.map { field in
+    requestExpressions[field.column].map { "\($0) AS \(field.column)" } ?? "r.\(field.column)"
+  }.joined(separator: ",\n  ")
+
+  private static let requestExpressions = [
+    "environment": "a.environment", "bundle_id": "a.bundle_id",
+    "original_transaction_id": "e.original_transaction_id",
+    "state": "iif(r.state = 'waiting' AND r.deadline_ms <= clock.now, 'missed', r.state)",
+    "outcome": """
+    iif(r.outcome IS NULL AND r.source = 'v1'
+      AND r.requested_at_ms + \(RefundRequest.untoldAfter) <= clock.now, '\(RefundLine.untold)',
+      r.outcome)
+    """,
   ]
 
   /// Whether the line `t` was taken back because another purchase replaced its row.

@@ -31,7 +31,7 @@ public struct SQLView: Sendable {
 
   /// All views, in the order in which they are described.
   public static let all = [
-    journal, quarantine, entitlement, entitlementSpan, transaction, refund,
+    journal, quarantine, entitlement, entitlementSpan, transaction, refund, refundRequest,
     customerEntitlement,
   ]
 

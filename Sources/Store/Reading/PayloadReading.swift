@@ -113,10 +113,10 @@ extension JournalReader {
   /// One read transaction lasts for the whole call, so ranges should be short.
   ///
   /// - Returns: the counts of all events of these streams up to that seq.
-  /// - Throws: what SQLite reports.
+  /// - Throws: what SQLite reports, and what `body` throws.
   public func forEachPayload(
     ofStreams ids: ClosedRange<Int64>, through seq: Int64,
-    _ body: (StreamKey, JournaledPayload) -> Void
+    _ body: (StreamKey, JournaledPayload) throws(LedgerError) -> Void
   ) throws(LedgerError) -> [HourCount] {
     var apps: [Int64: StreamKey] = [:]
     var last: (stream: Int64, key: StreamKey)?
@@ -137,7 +137,7 @@ extension JournalReader {
       let stream = row.int(5)
       if last?.stream != stream { last = (stream, try key(row.int(6), row.text(7), &apps)) }
       if let last {
-        body(last.key, try codec.payload(row, of: last.key.originalTransactionId))
+        try body(last.key, try codec.payload(row, of: last.key.originalTransactionId))
       }
       return true
     }

@@ -122,7 +122,7 @@ extension RowReading {
 }
 
 extension Statement {
-  fileprivate func value(_ column: Int32, _ kind: FieldKind) -> FieldValue {
+  func value(_ column: Int32, _ kind: FieldKind) -> FieldValue {
     switch kind {
     case .integer, .time: optionalInt(column).map { .integer($0) } ?? .none
     case .flag: optionalInt(column).map { .flag($0 != 0) } ?? .none

@@ -32,6 +32,8 @@ public struct FoldedStream: Sendable, Equatable {
   public let row: EntitlementRow
   /// By when they were bought, then by their ids.
   public let lines: [TransactionLine]
+  /// Requests for refunds, by their deadlines, then by their UUIDs.
+  public let requests: [RefundLine]
   /// `StreamState.encoded()`, which is the same for any order of arrival (promise 6).
   public let state: [UInt8]
   /// The ids by which the row can be found, in the order of the kinds of the table `token`: app
@@ -43,9 +45,15 @@ public struct FoldedStream: Sendable, Equatable {
   /// Why the fold failed, or nil if it did not (promise 9).
   public let broken: String?
 
-  public init(_ key: StreamKey, _ state: StreamState, by fold: Fold, broken: String? = nil) {
+  public init(
+    _ key: StreamKey, _ state: StreamState, _ requests: [RefundRequest] = [], by fold: Fold,
+    broken: String? = nil
+  ) {
     self.key = key
-    (row, lines, self.state) = state.folded(key, by: fold)
+    let (row, lines, encoded) = state.folded(key, by: fold)
+    (self.row, self.lines, self.state) = (row, lines, encoded)
+    self.requests = requests.map { RefundLine(key, $0, state, lines) }
+      .sorted { ($0.deadline, $0.uuid) < ($1.deadline, $1.uuid) }
     ids = Self.ids(state)
     predecessors = state.predecessors
     self.broken = broken
@@ -54,11 +62,15 @@ public struct FoldedStream: Sendable, Equatable {
   public var projected: ProjectedRow { ProjectedRow(key: key, row: row, broken: broken) }
 
   /// A stored row, with its state as it was unpacked; nil if the state is damaged.
-  init?(_ stored: ProjectedRow, _ lines: [TransactionLine], state: [UInt8]) {
+  init?(
+    _ stored: ProjectedRow, _ lines: [TransactionLine], _ requests: [RefundLine] = [],
+    state: [UInt8]
+  ) {
     guard let decoded = StreamState(decoding: state) else { return nil }
     key = stored.key
     row = stored.row
     self.lines = lines
+    self.requests = requests
     self.state = state
     ids = Self.ids(decoded)
     predecessors = decoded.predecessors
@@ -82,6 +94,7 @@ public struct FoldedStream: Sendable, Equatable {
 public struct PackedStream: Sendable {
   let projected: ProjectedRow
   let lines: [TransactionLine]
+  let requests: [RefundLine]
   /// `FoldedStream.ids`.
   let ids: [[String]]
   let predecessors: [Predecessor]

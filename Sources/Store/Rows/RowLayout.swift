@@ -2,11 +2,12 @@ import Entitlements
 
 /// The tables of rows and spans: what `RowReading` selects, in its order.
 enum RowLayout {
-  /// The columns that `EntitlementRow.visitColumns` adds, and the number of lines.
-  static let content = 11..<lineCount + 1
-  /// The first column of the renewal's terms, and the number of lines, which follows them.
+  /// The columns that `EntitlementRow.visitColumns` adds, and the numbers of lines and requests.
+  static let content = 11..<requestCount + 1
+  /// The first column of the renewal's terms, and the numbers that follow them.
   static let firstTerm: Int32 = 27
   static let lineCount = firstTerm + Int32(termNames.count)
+  static let requestCount = lineCount + 1
   private static let termNames = PurchaseColumns.terms.map(\.name)
   /// As they are written.
   static let terms = termNames.joined(separator: ", ")
@@ -37,7 +38,8 @@ enum RowLayout {
     e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type, e.last_subtype,
     e.last_signed_date_ms, e.auto_renew, e.renewal_product_id, e.renewed_product_id,
     e.grace_period_expires_at_ms, e.price_increase, e.commitment_auto_renew, e.revoked_at_ms,
-    e.anomaly, e.span_count, \(termNames.map { "e.\($0)" }.joined(separator: ", ")), e.line_count
+    e.anomaly, e.span_count, \(termNames.map { "e.\($0)" }.joined(separator: ", ")), e.line_count,
+    e.request_count
     """
 
   /// Selects the spans of the row ?1 from the one that answers at the time ?2 on.

@@ -23,7 +23,7 @@ struct RowReading {
     /// The packed state; empty unless it was asked for.
     let state: [UInt8]
     let answer: Answer?
-    let lineCount: Int64
+    let lineCount, requestCount: Int64
   }
 
   /// The columns `answer_…`: status and product from a time until another.
@@ -64,7 +64,7 @@ struct RowReading {
     return Stored(
       id: id, app: app, projected: ProjectedRow(key: key, row: found, broken: broken),
       columns: columns, state: withState ? row.bytes(6) : [], answer: answer,
-      lineCount: row.int(RowLayout.lineCount))
+      lineCount: row.int(RowLayout.lineCount), requestCount: row.int(RowLayout.requestCount))
   }
 
   private static func columns(_ row: Statement) -> EntitlementRow {

@@ -97,10 +97,13 @@ struct RowSums: Sendable, Equatable {
     self.lines = lines
   }
 
-  init(_ row: EntitlementRow, _ lines: [TransactionLine], _ key: StreamKey) {
+  init(
+    _ row: EntitlementRow, _ lines: [TransactionLine], requests: Int = 0, _ key: StreamKey
+  ) {
     var columns = Checksum()
     row.visitColumns(&columns)
     columns.add(Int64(lines.count))
+    columns.add(Int64(requests))
     self.columns = columns
     self.lines = lines.map { LineSum($0) }
     spans = row.spans.indices.map { index in
@@ -111,7 +114,8 @@ struct RowSums: Sendable, Equatable {
     }
   }
 
-  /// Of all columns, spans and lines.
+  /// Of all columns, spans and lines. Of requests for refunds only the number: the rest depends on
+  /// when they were received.
   var content: Int64 {
     var content = columns
     for span in spans { content.add(span.sum) }

@@ -23,6 +23,9 @@ extension Projection {
     let id = try writeRow(packed, app, answer, over: reference, connection)
     try writeSpans(of: id, packed, app, replacing: reference?.spans ?? [], connection)
     try writeLines(of: id, packed, app, replacing: reference?.lines ?? [], connection)
+    if !packed.requests.isEmpty || reference?.hasRequests == true {
+      try RefundTable.write(packed.requests, of: id, app, connection)
+    }
     let hasSameIds = (reference?.ids ?? [[], [], [], []]).elementsEqual(packed.ids) {
       $0.elementsEqual($1, by: ByteSearch.areEqual)
     }
@@ -36,7 +39,8 @@ extension Projection {
     digest.add(packed.share)
     return RowReference(
       id: id, ids: packed.ids, predecessors: packed.predecessors, share: packed.share,
-      spans: packed.sums.spans, lines: packed.sums.lines)
+      spans: packed.sums.spans, lines: packed.sums.lines,
+      hasRequests: !packed.requests.isEmpty)
   }
 
   /// The id of an app. A new one gets its durations with it: views and checks of its first row end
@@ -76,6 +80,7 @@ extension Projection {
       var binder = ColumnBinder(statement: statement, index: 12)
       projected.row.visitColumns(&binder)
       binder.add(Int64(packed.lines.count))
+      binder.add(Int64(packed.requests.count))
       try statement.run()
       return connection.changes == 1
     }
@@ -94,7 +99,8 @@ extension Projection {
     answer_until_ms, checksum, last_seq, state, lasting_product_id, lasting_from_ms, event_count,
     last_uuid, last_type, last_subtype, last_signed_date_ms, auto_renew, renewal_product_id,
     renewed_product_id, grace_period_expires_at_ms, price_increase, commitment_auto_renew,
-    revoked_at_ms, anomaly, span_count, \(RowLayout.terms), line_count
+    revoked_at_ms, anomaly, span_count, \(RowLayout.terms), line_count,
+    request_count
     """.split { $0 == "," || $0.isWhitespace }
 
   private static let insert = """

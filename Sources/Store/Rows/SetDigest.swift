@@ -45,7 +45,8 @@ public struct SetDigest: Sendable, Equatable {
 
   /// Adds a row.
   public mutating func add(_ stream: FoldedStream) {
-    let sums = RowSums(stream.row, stream.lines, stream.key)
+    let sums = RowSums(
+      stream.row, stream.lines, requests: stream.requests.count, stream.key)
     add(Self(key: stream.key, content: sums.content, state: stream.state))
   }
 

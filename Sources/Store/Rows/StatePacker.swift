@@ -11,9 +11,10 @@ public final class StatePacker {
   /// Prepares a stream for `Projection.write`.
   public func pack(_ stream: FoldedStream) -> PackedStream {
     let state = pack(stream.state)
-    let sums = RowSums(stream.row, stream.lines, stream.key)
+    let sums = RowSums(
+      stream.row, stream.lines, requests: stream.requests.count, stream.key)
     return PackedStream(
-      projected: stream.projected, lines: stream.lines, ids: stream.ids,
+      projected: stream.projected, lines: stream.lines, requests: stream.requests, ids: stream.ids,
       predecessors: stream.predecessors, state: state, sums: sums,
       checksum: state.withUnsafeBytes {
         RowSums.checksum(

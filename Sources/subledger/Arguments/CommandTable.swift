@@ -125,9 +125,17 @@ enum CommandTable {
       usage: "ID", flags: LookupCommand.flags, example: "subledger lookup MK5J9ZPX1Q",
       action: LookupCommand.run),
     Command(
+      name: "refunds", summary: "Lists requests of customers for refunds, and shows one.",
+      details: "Apple asks what you know of a purchase, waits twelve hours, and decides. list has "
+        + "the nearest deadline first; show prints every request about a transaction. Also works "
+        + "while a daemon runs.",
+      usage: "list [filters] | show TRANSACTION", flags: RefundsCommand.flags,
+      operands: ["list", "show"], example: "subledger refunds list --state waiting",
+      action: RefundsCommand.run),
+    Command(
       name: "query", summary: "Runs SQL over the journal and the entitlement rows, read-only.",
-      details: "Reads the views journal_v1, quarantine_v1, entitlement_v1 and "
-        + "entitlement_span_v1, which one SELECT may join; --schema describes their columns. "
+      details: "Reads the views journal_v1, entitlement_v1, refund_request_v1 and others, which "
+        + "one SELECT may join; --schema describes them. "
         + "Nothing but SELECT is allowed. Prints a table of at most 10,000 rows, fewer where they "
         + "are very long; --json and --csv print all rows, blobs as hexadecimal digits. SQL is "
         + "read from standard input with -. SQLite has 128 MiB of memory for it, and puts what "

@@ -1,7 +1,7 @@
 /// A page of the operating guide, by its task. The files are a part of the program.
 enum OperatingPage: String, CaseIterable {
   case install, containers, kubernetes, run, connect, recover
-  case backends, customers, queries, finance, accounts, privacy
+  case backends, customers, queries, finance, accounts, refunds, privacy
   case webhooks, forward, mirror
   case monitor, faults, backup, prove, rules
   case sharedJournal = "shared-journal"
@@ -20,6 +20,7 @@ enum OperatingPage: String, CaseIterable {
     case .queries: PackageResources.queries_md
     case .finance: PackageResources.finance_md
     case .accounts: PackageResources.accounts_md
+    case .refunds: PackageResources.refunds_md
     case .privacy: PackageResources.privacy_md
     case .webhooks: PackageResources.webhooks_md
     case .forward: PackageResources.forward_md

@@ -28,6 +28,7 @@ package enum StandInProjection {
     let own = own.map(\.name).filter { !["environment", "bundle_id"].contains($0) }
     let lines = TransactionField.all.dropFirst(2).map { "NULL AS \($0.column)" }
     let refunds = SQLView.all.first { $0.name == "refund_v1" }?.columns.dropFirst(2) ?? []
+    let requests = RefundField.all.dropFirst(2).map { "NULL AS \($0.column)" }
     return """
       PRAGMA application_id=\(0x5355_4245);
       CREATE TABLE app (id INTEGER PRIMARY KEY, environment TEXT, bundle_id TEXT);
@@ -45,6 +46,8 @@ package enum StandInProjection {
         FROM app;
       CREATE VIEW refund_v1 AS SELECT environment, bundle_id,
         \(refunds.map { "NULL AS \($0.name)" }.joined(separator: ", ")) FROM app;
+      CREATE VIEW refund_request_v1 AS
+        SELECT environment, bundle_id, \(requests.joined(separator: ", ")) FROM app;
       INSERT INTO app VALUES (1, 'Production', 'com.example.app');
       INSERT INTO purchase (app_id, state, original_transaction_id, status, gives_access)
         VALUES (1, x'00', '2000000000000000', 'active', 1), (1, x'00', '2', 'expired', 0);

@@ -89,7 +89,7 @@ enum QueryOptions {
     case .null: return "–"
     case .string(let text): return VisibleText.of(text)
     case .boolean(let isTrue): return isTrue ? "yes" : "no"
-    case .integer(let time) where name.hasSuffix("_at") || name == "as_of":
+    case .integer(let time) where name.hasSuffix("_at") || ["as_of", "deadline"].contains(name):
       return Timestamp.text(time)
     default: return value.text
     }
