@@ -68,10 +68,13 @@ public struct EventSource: Sendable, CustomStringConvertible {
   public static let grant = EventSource("grant", .statement)
   /// The owner says which products give which names.
   public static let catalog = EventSource("catalog", .statement)
+  /// What the owner says and does about requests of customers for refunds.
+  public static let refund = EventSource("refund", .statement)
 
   /// Every source that this program writes.
   public static let all: [EventSource] = [
     .v2, .v1, .transaction, .renewal, .receipt, .account, .grant, .catalog,
+    .refund,
   ]
 
   /// The names of those whose bodies the owner of the ledger says, as a list in SQL.

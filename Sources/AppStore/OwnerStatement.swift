@@ -2,8 +2,8 @@ import Platform
 public import StrictJSON
 
 /// What the owner of the ledger says of a customer, or of his products: the body of an event whose
-/// source is `account`, `grant` or `catalog`. It is not Apple's word; of it only the duration of a
-/// non-renewing product ends a row (promise 3).
+/// source is `account`, `grant`, `catalog` or `refund`. It is not Apple's word; of it only the
+/// duration of a non-renewing product ends a row (promise 3).
 public struct OwnerStatement: Sendable, Equatable {
   public enum Content: Sendable, Equatable {
     /// The customer with this original transaction id has the account.
@@ -16,11 +16,16 @@ public struct OwnerStatement: Sendable, Equatable {
     case revocation(of: String, reason: String?)
     /// From now on products of the app give these entitlements and no others, and last so long.
     case catalog(ProductMapping)
+    /// About a request of the customer with this original transaction id for a refund.
+    case refund(RefundStatement, originalTransactionId: String)
+    /// Whether the customer consents that Apple is told of his purchases, since a time in
+    /// milliseconds since 1970; nil: since it was said.
+    case consent(Bool, since: Int64?)
   }
 
   public var content: Content
   /// The customer: an HMAC, 32 bytes, that only the journal's table of accounts can resolve;
-  /// `nobody` where it is about products.
+  /// `nobody` where it is about products, and a hash of the request where it is about one.
   public var mac: [UInt8]
   public var environment: Environment
   public var bundleId: String
@@ -51,6 +56,7 @@ public struct OwnerStatement: Sendable, Equatable {
     case .claim, .release: .account
     case .grant, .revocation: .grant
     case .catalog: .catalog
+    case .refund, .consent: .refund
     }
   }
 
@@ -62,14 +68,16 @@ public struct OwnerStatement: Sendable, Equatable {
     case .grant: "GRANT"
     case .revocation: "GRANT_REVOKE"
     case .catalog: "CATALOG"
+    case .refund(let statement, _): statement.notificationType
+    case .consent: "REFUND_CONSENT"
     }
   }
 
   /// The customer's, where the statement is about one purchase.
   public var originalTransactionId: String? {
     switch content {
-    case .claim(let id), .release(let id): id
-    case .grant, .revocation, .catalog: nil
+    case .claim(let id), .release(let id), .refund(_, let id): id
+    case .grant, .revocation, .catalog, .consent: nil
     }
   }
 
@@ -83,7 +91,7 @@ public struct OwnerStatement: Sendable, Equatable {
   public var reason: String? {
     switch content {
     case .grant(_, _, let reason), .revocation(_, let reason): reason
-    case .claim, .release, .catalog: nil
+    case .claim, .release, .catalog, .refund, .consent: nil
     }
   }
 
@@ -114,6 +122,11 @@ public struct OwnerStatement: Sendable, Equatable {
       members.append(("grant", .string(grant)))
       if let reason { members.append(("reason", .string(reason))) }
     case .catalog(let mapping): members += mapping.members
+    case .refund(let statement, let id):
+      members += [("originalTransactionId", .string(id))] + statement.members
+    case .consent(let isGranted, let time):
+      members.append(("granted", .boolean(isGranted)))
+      if let time { members.append(("since", .integer(time))) }
     }
     return JSONValue.object(members.sorted { $0.0 < $1.0 }).bytes
   }
@@ -140,7 +153,8 @@ public struct OwnerStatement: Sendable, Equatable {
     guard self.body == body else { return nil }
   }
 
-  private static func content(_ root: JSONElement) -> Content? {
+  /// What a body says; nil for no statement.
+  public static func content(_ root: JSONElement) -> Content? {
     let original = root["originalTransactionId"]?.string
     switch root["type"]?.string {
     case "ACCOUNT_CLAIM": return original.map { .claim(originalTransactionId: $0) }
@@ -153,7 +167,12 @@ public struct OwnerStatement: Sendable, Equatable {
     case "GRANT_REVOKE":
       return root["grant"]?.string.map { .revocation(of: $0, reason: root["reason"]?.string) }
     case "CATALOG": return ProductMapping(root).map { .catalog($0) }
-    default: return nil
+    case "REFUND_CONSENT":
+      return root["granted"]?.boolean.map { .consent($0, since: root["since"]?.integer) }
+    default:
+      return original.flatMap { id in
+        RefundStatement(root).map { .refund($0, originalTransactionId: id) }
+      }
     }
   }
 }

@@ -1,3 +1,5 @@
+public import StrictJSON
+
 /// How the owner wants a request for a refund to end, or that nothing is to be sent.
 public enum RefundPreference: String, Sendable, CaseIterable {
   case full = "GRANT_FULL"
@@ -74,5 +76,120 @@ public struct RefundStatement: Sendable, Hashable {
 
   public init(_ content: Content, about request: NotificationUUID) {
     (self.content, self.request) = (content, request)
+  }
+}
+
+// MARK: JSON
+
+extension RefundStatement {
+  /// In the place of Apple's notificationType.
+  public var notificationType: String {
+    switch content {
+    case .said: "REFUND_WORD"
+    case .withheld: "REFUND_WITHHELD"
+    case .sending: "REFUND_SENDING"
+    case .answered: "REFUND_ANSWER"
+    }
+  }
+
+  /// As it is journaled, with Apple's names.
+  public var members: [(String, JSONValue)] {
+    var members: [(String, JSONValue?)] = [("request", .string(request.description))]
+    switch content {
+    case .said(let word):
+      members += [
+        ("customerConsented", .boolean(word.customerConsented)),
+        ("deliveryStatus", word.delivery.map { .string($0.rawValue) }),
+        ("sampleContentProvided", word.sampleContentProvided.map(JSONValue.boolean)),
+        ("consumptionPercentage", word.consumptionPercentage.map(JSONValue.integer)),
+        ("refundPreference", word.preference.map { .string($0.rawValue) }),
+      ]
+    case .withheld(let reason):
+      members.append(("withheld", .string(reason.name)))
+      if case .silent(let policy) = reason {
+        members.append(("policy", policy.map(JSONValue.string)))
+      }
+    case .sending(let information, let policy):
+      if case .object(let all) = information.json { members += all.map { ($0, $1) } }
+      members.append(("policy", policy.map(JSONValue.string)))
+    case .answered(let sending, let answer):
+      members += [("sending", .string(sending.description)), ("answer", .string(answer.name))]
+      if case .refused(let code) = answer { members.append(("code", code.map(JSONValue.integer))) }
+    }
+    return members.compactMap { name, value in value.map { (name, $0) } }
+  }
+
+  /// Nil for what `members` does not give; what it gives otherwise is left to the caller.
+  public init?(_ root: JSONElement) {
+    guard let request = root["request"]?.string.flatMap(NotificationUUID.init) else { return nil }
+    let (policy, word) = (root["policy"]?.string, RefundWord(root))
+    let content: Content?
+    switch root["type"]?.string {
+    case "REFUND_WORD": content = word.map { .said($0) }
+    case "REFUND_WITHHELD":
+      let reason = root["withheld"]?.string.flatMap { Withholding.named($0, policy: policy) }
+      content = reason.map { .withheld($0) }
+    case "REFUND_SENDING":
+      content = word.flatMap { word in
+        guard let delivery = word.delivery, let sample = word.sampleContentProvided else {
+          return nil
+        }
+        return .sending(
+          ConsumptionInformation(
+            delivery, sampleContentProvided: sample,
+            consumptionPercentage: word.consumptionPercentage,
+            preference: word.preference?.apples), policy: policy)
+      }
+    case "REFUND_ANSWER":
+      let answer = root["answer"]?.string.flatMap { Answer.named($0, code: root["code"]?.integer) }
+      let sending = root["sending"]?.string.flatMap(NotificationUUID.init)
+      content = sending.flatMap { sending in answer.map { .answered(sending, $0) } }
+    default: content = nil
+    }
+    guard let content else { return nil }
+    self.init(content, about: request)
+  }
+}
+
+extension RefundWord {
+  fileprivate init?(_ root: JSONElement) {
+    guard let isConsented = root["customerConsented"]?.boolean else { return nil }
+    self.init(
+      customerConsented: isConsented,
+      delivery: root["deliveryStatus"]?.string.flatMap(ConsumptionInformation.Delivery.init),
+      sampleContentProvided: root["sampleContentProvided"]?.boolean,
+      consumptionPercentage: root["consumptionPercentage"]?.integer,
+      preference: root["refundPreference"]?.string.flatMap(RefundPreference.init))
+  }
+}
+
+extension RefundStatement.Withholding {
+  /// For journals and answers.
+  public var name: String {
+    switch self {
+    case .noConsent: "no_consent"
+    case .silent: "silent"
+    case .rule(let rule): rule.rawValue
+    }
+  }
+
+  fileprivate static func named(_ name: String, policy: String?) -> Self? {
+    ([.noConsent, .silent(policy: policy)] + ConsumptionInformation.Rule.allCases.map(Self.rule))
+      .first { $0.name == name }
+  }
+}
+
+extension RefundStatement.Answer {
+  /// For journals and answers.
+  public var name: String {
+    switch self {
+    case .accepted: "accepted"
+    case .refused: "refused"
+    case .failed: "failed"
+    }
+  }
+
+  fileprivate static func named(_ name: String, code: Int64?) -> Self? {
+    [.accepted, .refused(code: code), .failed].first { $0.name == name }
   }
 }

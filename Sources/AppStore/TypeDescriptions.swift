@@ -57,6 +57,11 @@ public enum TypeDescriptions {
     "ACCOUNT_RELEASE": Entry("the backend said: it belongs to that account no longer"),
     "GRANT": Entry("the backend granted an entitlement"),
     "GRANT_REVOKE": Entry("the backend ended a grant"),
+    "REFUND_WORD": Entry("the backend said what it knows of a request for a refund"),
+    "REFUND_WITHHELD": Entry("Apple is told nothing of a request for a refund"),
+    "REFUND_SENDING": Entry("Apple is about to be told of a request for a refund"),
+    "REFUND_ANSWER": Entry("Apple answered what it was told of a request for a refund"),
+    "REFUND_CONSENT": Entry("the customer consented that Apple is told, or withdrew it"),
     "CATALOG": Entry("the owner changed which products give which entitlements"),
     "RECEIPT": Entry("a receipt of the app: its purchases as of then"),
   ].merging(

@@ -327,7 +327,7 @@ import Testing
         guard let isClaimed = claims[id] else { return StatementTests.noEntitlement }
         if !isClaimed { return .duplicate(seq: 0) }
         claims[id] = false
-      case .grant, .revocation, .catalog: break
+      case .grant, .revocation, .catalog, .refund, .consent: break
       }
       if let key { keys[key] = content }
       return .accepted(seq: 0)

@@ -61,6 +61,13 @@ extension Route {
       "The end is in the journal and synced to disk.", "Granted", .absent(Problem.noSuchGrant),
       reusedKey), answer: LedgerHandler.revokeGrant)
 
+  static let consent = Route(
+    "setConsent", .refunds, "POST", "/v1/customers/{id}/consent", .token(.refunds),
+    "Says whether a customer consents that Apple is told of purchases that a refund is asked for.",
+    [.customerId, .customerName, .environment, .ownBundleId], bodies: [.consent],
+    replies: .usual("The statement is in the journal and synced to disk.", "Taken", reusedKey),
+    answer: LedgerHandler.setConsent)
+
   private static let reusedKey = Reply(
     422, "The Idempotency-Key came with another statement before.")
 }
@@ -76,6 +83,10 @@ extension LedgerHandler {
 
   fileprivate func createGrant(_ call: Call) -> HTTPResponse? {
     say("grant", call, StatementRequest.grant)
+  }
+
+  fileprivate func setConsent(_ call: Call) -> HTTPResponse? {
+    say("consent", call, StatementRequest.consent)
   }
 
   fileprivate func revokeGrant(_ call: Call) -> HTTPResponse? {
@@ -158,7 +169,7 @@ extension LedgerHandler {
 extension LedgerService {
   /// Responds to a statement that the writer has processed: with the row of the purchase, or the
   /// grant.
-  fileprivate func respond(
+  func respond(
     to statement: NewStatement, _ route: String, _ outcome: Outcome, _ call: Call,
     since start: Int64
   ) {
@@ -181,6 +192,11 @@ extension LedgerService {
           grant = try reader.grant(at: seq, of: customer)
         }
         return Answers.granted.json((outcome, grant))
+      case .refund:
+        let question = LedgerReader.Question(now: Clock.now())
+        let line = try reader.newestRefundRequest(about: call.id, question)
+        return Answers.refund.json((outcome, line))
+      case .consent: return Answers.journaled.json((outcome, outcome.seq ?? 0))
       }
     }
   }
@@ -192,8 +208,8 @@ extension LedgerService {
   ) {
     var original: String?
     switch statement.content {
-    case .claim(let id), .release(let id): original = id
-    case .grant, .revocation, .catalog: break
+    case .claim(let id), .release(let id), .refund(_, let id): original = id
+    case .grant, .revocation, .catalog, .consent: break
     }
     Log.write(
       .info, "statement",

@@ -1,4 +1,5 @@
 import Delivery
+import Entitlements
 import Ledger
 import Queries
 import Store
@@ -74,6 +75,16 @@ enum Answers {
       "Accepted: it is a new event. Duplicate: the journal says so already."
     ) { $0.outcome },
     JSONMember("grant", GrantDocument.object.schema) { $0.grant?.json ?? .null },
+  ])
+
+  static let refund = JSONObject<(outcome: Outcome, request: RefundLine?)>([
+    outcome(
+      ["accepted", "duplicate"],
+      "Accepted: it is a new event. Duplicate: the same was said last of this request."
+    ) { $0.outcome },
+    JSONMember("refund_request", .optional(RefundLine.object.schema)) {
+      $0.request.map(RefundLine.object.json) ?? .null
+    },
   ])
 
   static let erased = JSONObject<Void>([

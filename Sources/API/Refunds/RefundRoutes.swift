@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import HTTPServer
 import Ledger
@@ -29,6 +30,14 @@ extension Route {
     replies: .usual(
       "The request.", "RefundRequest", .absent(Problem.noSuchRefundRequest)),
     answer: LedgerHandler.getRefundRequest)
+
+  static let answerRefundRequest = Route(
+    "answerRefundRequest", .refunds, "POST", "/v1/refund-requests/{transaction_id}",
+    .token(.refunds), "Says what you know of the newest request for a refund of a transaction.",
+    [.transactionId], bodies: [.refundWord],
+    replies: .usual(
+      "The statement is in the journal and synced to disk.", "RefundAnswered",
+      .absent(Problem.noSuchRefundRequest)), answer: LedgerHandler.answerRefundRequest)
 }
 
 extension Parameter {
@@ -62,17 +71,39 @@ extension LedgerHandler {
 
   fileprivate func getRefundRequest(_ call: Call) -> HTTPResponse? {
     readRefunds(call) { reader, question throws(LedgerError) in
-      var filter = LedgerReader.RefundFilter()
-      filter.transactionId = call.id
-      let found = try reader.refundRequests(filter, after: nil, limit: 500, question).requests.last
+      let found = try reader.newestRefundRequest(about: call.id, question)
       return found.map { .json(RefundLine.object.json($0)) } ?? Problem.noSuchRefundRequest
+    }
+  }
+
+  /// Journals what the backend says. The response is sent when the writer has journaled it
+  /// (promise 1).
+  fileprivate func answerRefundRequest(_ call: Call) -> HTTPResponse? {
+    let start = Clock.monotonicNanoseconds()
+    let word: RefundWord
+    do throws(ParameterFault) {
+      word = RefundWord(
+        try RequestBody.refundWord.values(
+          try RequestBody.refundWord.root(call.request.body)))
+    } catch {
+      return service.finished(Problem.response(toBody: error))
+    }
+    return readRefunds(call) { [service] reader, question throws(LedgerError) in
+      guard let line = try reader.newestRefundRequest(about: call.id, question) else {
+        return Problem.noSuchRefundRequest
+      }
+      let statement = NewStatement(.said(word), about: line, token: call.token.name)
+      service.ledger.submit(Receiver.Received(statement)) { outcome in
+        service.respond(to: statement, "refund", outcome, call, since: start)
+      }
+      return nil
     }
   }
 
   private func readRefunds(
     _ call: Call,
     _ response:
-      @escaping @Sendable (LedgerReader, LedgerReader.Question) throws(LedgerError) -> HTTPResponse
+      @escaping @Sendable (LedgerReader, LedgerReader.Question) throws(LedgerError) -> HTTPResponse?
   ) -> HTTPResponse? {
     let minSeq = call.query[Parameter.minSeq.name].flatMap { Int64($0) } ?? 0
     return service.read(call, .long, minSeq: minSeq) { reader, _ throws(LedgerError) in
@@ -80,5 +111,16 @@ extension LedgerHandler {
         reader,
         LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: call.token))
     }
+  }
+}
+
+extension RefundWord {
+  fileprivate init(_ values: RequestBody.Values) {
+    self.init(
+      customerConsented: values["customer_consented"] == "true",
+      delivery: values["delivery_status"].flatMap(ConsumptionInformation.Delivery.init),
+      sampleContentProvided: values["sample_content_provided"].map { $0 == "true" },
+      consumptionPercentage: values["consumption_percentage"].flatMap { Int64($0) },
+      preference: values["refund_preference"].flatMap(RefundPreference.init))
   }
 }

@@ -68,6 +68,7 @@ extension Parameter {
     case .list(let item, let count):
       let texts = value.elements.compactMap(\.string).filter(Parameter("", item, "").accepts)
       return texts.count == value.elements.count && count.contains(Int64(texts.count)) ? texts : nil
+    case .boolean: return value.boolean.map { ["\($0)"] }
     case .time, .integer:
       return (value.string ?? value.integer.map(String.init)).flatMap { accepts($0) ? [$0] : nil }
     default: return value.string.flatMap { accepts($0) ? [$0] : nil }
@@ -116,6 +117,38 @@ extension RequestBody {
         .reason,
       ], nullable: ["entitlement", "until", "reason"])
   }
+}
+
+extension RequestBody {
+  static let refundWord = RequestBody(
+    name: "RefundWord", meaning: "What you know of a purchase for which a refund is asked.",
+    members: [
+      Parameter(
+        "customer_consented", .boolean,
+        "Whether the customer consents that Apple is told. Without consent nothing is sent."),
+      Parameter(
+        "delivery_status", .choice(ConsumptionInformation.Delivery.allCases.map(\.rawValue)),
+        "Apple's deliveryStatus."),
+      Parameter(
+        "sample_content_provided", .boolean,
+        "Whether there was a trial, a sample, or enough information before the purchase."),
+      Parameter(
+        "consumption_percentage", .integer(0...ConsumptionInformation.wholePercentage, default: 0),
+        "How much was used, in thousandths of a percent; not said if left out."),
+      Parameter(
+        "refund_preference", .choice(RefundPreference.allCases.map(\.rawValue)),
+        "What you want; SILENT: nothing is sent. The policies decide if it is left out."),
+    ],
+    nullable: [
+      "delivery_status", "sample_content_provided", "consumption_percentage", "refund_preference",
+    ])
+
+  static let consent = RequestBody(
+    name: "Consent", meaning: "Whether a customer consents that Apple is told of purchases.",
+    members: [
+      Parameter("granted", .boolean, "Whether the customer does; false withdraws it."),
+      Parameter("at", .time, "When the customer said so; now if left out."),
+    ], nullable: ["at"])
 }
 
 /// The bodies whose members Apple defines, or that hand over what Apple signed.

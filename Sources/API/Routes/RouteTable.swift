@@ -3,9 +3,9 @@ extension Route {
   static let table: [Route] =
     [
       notifications, transactions, receipts, entitlements, entitlement, purchases, history, order,
-      search, customer, customers, refundRequests, refundRequest, overview, reports, report,
-      quarantine, comparison, events, sinks, metrics, claim,
-      release, erase, grants, grant, revoke, healthz, readyz, version, openAPI,
+      search, customer, customers, refundRequests, refundRequest, answerRefundRequest, overview,
+      reports, report, quarantine, comparison, events, sinks, metrics, claim, release, erase,
+      grants, grant, revoke, consent, healthz, readyz, version, openAPI,
     ] + control + ConsolePages.routes
 
   /// The routes of the public contract.

@@ -96,6 +96,17 @@ struct StatementRequest {
       try app())
   }
 
+  /// - Throws: as `claim`.
+  func consent() throws(StatementFault) -> Read {
+    let customer = try mapError(StatementFault.query, try Self.customer(call))
+    let body = RequestBody.consent
+    let values = try mapError(
+      StatementFault.body, try body.values(try body.root(call.request.body)))
+    return statement(
+      .consent(values["granted"] == "true", since: values["at"].flatMap(Timestamp.parse)),
+      customer, call.environment, try app())
+  }
+
   private func statement(
     _ content: OwnerStatement.Content, _ customer: CustomerName, _ environment: Environment,
     _ bundleId: String

@@ -28,6 +28,8 @@ public enum MessageType {
   private static let owners = [
     "ACCOUNT_CLAIM": "account_claimed", "ACCOUNT_RELEASE": "account_released",
     "GRANT": "granted", "GRANT_REVOKE": "grant_revoked",
-    "CATALOG": "catalog_changed",
+    "CATALOG": "catalog_changed", "REFUND_WORD": "refund_word",
+    "REFUND_WITHHELD": "refund_withheld", "REFUND_SENDING": "refund_sending",
+    "REFUND_ANSWER": "refund_answer", "REFUND_CONSENT": "refund_consent",
   ]
 }

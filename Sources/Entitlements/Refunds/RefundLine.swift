@@ -33,6 +33,9 @@ public struct RefundLine: Sendable, Equatable {
 
   public var transactionId: String { self["transaction_id"].text ?? "" }
   public var uuid: String { self["notification_uuid"].text ?? "" }
+  public var request: NotificationUUID {
+    NotificationUUID(uuid) ?? NotificationUUID(high: 0, low: 0)
+  }
   /// Milliseconds since 1970.
   public var deadline: Int64 { self["deadline_ms"].integer ?? 0 }
   public var state: RefundRequest.State? { self["state"].text.flatMap(RefundRequest.State.init) }
@@ -90,7 +93,7 @@ private struct RefundSource: Sendable {
   fileprivate typealias Line = Field<RefundSource>
 
   /// In the order of the contract.
-  static let fields = request + purchase + outcome
+  static let fields = request + purchase + decision + outcome
 
   private static let request = [
     Line(
@@ -139,6 +142,30 @@ private struct RefundSource: Sendable {
         Line(field) { $0.purchase.map(field.value) ?? .none }
       }
     }
+
+  private static let decision = [
+    Line(
+      "customer_consented", .flag, "What your backend said last of the customer's consent, with it."
+    ) { .of($0.request.word?.customerConsented) },
+    Line(
+      "refund_preference", .oneOf(RefundPreference.allCases.map(\.rawValue)),
+      "What it wants; null: the policies decide."
+    ) { .of($0.request.word?.preference?.rawValue) },
+    Line(
+      "withheld", .text,
+      "Why nothing is sent: no_consent, silent (it was so decided), or a rule of Apple's."
+    ) { .of($0.request.withholding?.name) },
+    Line(
+      "policy", .text, "The policy that decided; null if your backend did, or nothing is decided."
+    ) { .of($0.request.decidingPolicy) },
+    Line("sent_at", .time, "When Apple was last told.") { .of($0.request.sendings.last?.at) },
+    Line("sent_preference", .text, "The refundPreference that Apple was last told; null: none.") {
+      .of($0.request.sendings.last?.information.preference?.rawValue)
+    },
+    Line(
+      "answer", .text, "What Apple last answered: accepted, refused, or failed; null: not known."
+    ) { .of($0.request.sendings.last?.answer?.name) },
+  ]
 
   private static let outcome = [
     Line(

@@ -61,6 +61,12 @@ public struct RefundRequest: Sendable, Equatable {
   /// What is decided by what was said and done last.
   private var settled: State?
 
+  /// The policy that decided last; nil for the backend, and where nothing is decided.
+  var decidingPolicy: String? {
+    guard let withholding else { return sendings.last?.policy }
+    return if case .silent(let policy) = withholding { policy } else { nil }
+  }
+
   static let hour: Int64 = 3_600_000
   /// Apple waits for twelve hours.
   public var deadline: Int64 { openedAt.advanced(orBoundBy: 12 * Self.hour) }

@@ -17,6 +17,8 @@ extension Configuration {
     case grant
     /// Ask Apple for an order id (`GET /v1/orders/{order}`).
     case lookup
+    /// Say what Apple is told of requests for refunds, and which customers consent.
+    case refunds
     /// Forget accounts.
     case erase
   }

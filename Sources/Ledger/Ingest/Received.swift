@@ -41,7 +41,13 @@ extension Receiver {
     /// A statement of the owner.
     public init(_ statement: NewStatement) {
       submission = .statement(statement)
-      (notification, stream, refusal) = (nil, nil, nil)
+      (notification, refusal) = (nil, nil)
+      stream =
+        if case .refund(_, let id) = statement.content {
+          StreamKey(
+            environment: statement.environment, bundleId: statement.bundleId,
+            originalTransactionId: id)
+        } else { nil }
       (isAheadOfClock, isUnknownType) = (false, false)
     }
 

@@ -51,8 +51,10 @@ public final class ProjectionFolder {
   struct Step {
     let stream: StreamKey
     let seq: Int64
-    /// Nil if its body cannot be read.
+    /// Nil if its body cannot be read, and of a statement.
     let event: FoldEvent?
+    /// Whether it is what the owner said of a request for a refund, on which no row depends.
+    var isStatement = false
   }
 
   /// Folds a batch that begins right after `projection.foldedThrough`.
@@ -80,7 +82,9 @@ public final class ProjectionFolder {
           entry = try load(step.stream, journal)
           changed[step.stream] = entry
         }
-        if let event = step.event {
+        if step.isStatement {
+          entry.hasRequests = true
+        } else if let event = step.event {
           if let last = entry.state.lastEvent, event.signedDate < last.signedDate { late += 1 }
           entry.state.evolve(event)
           entry.hasRequests = entry.hasRequests || event.isRefundRequest
@@ -148,7 +152,10 @@ public final class ProjectionFolder {
         last = (payload.seq, hash)
         if let stream {
           let event = try? JournaledNotification.foldEvent(payload)
-          steps.append(Step(stream: stream, seq: payload.seq, event: event))
+          steps.append(
+            Step(
+              stream: stream, seq: payload.seq, event: event,
+              isStatement: payload.source.isOwners))
           observe(steps[steps.count - 1])
         }
         return true

@@ -14,10 +14,13 @@ extension JournalReader {
   ) throws(LedgerError) -> [RefundRequest] {
     var events: [RefundEvent] = []
     try forEachEvent(of: key) { (event, payload) throws(LedgerError) in
-      guard event.seq <= seq, let folded = try? JournaledNotification.foldEvent(payload) else {
-        return
+      guard event.seq <= seq else { return }
+      if case .statement(let said) = payload.content, case .refund(let statement, _) = said.content
+      {
+        events.append(RefundEvent(statement, uuid: event.notificationUUID, at: said.at))
+      } else if let folded = try? JournaledNotification.foldEvent(payload) {
+        events += RefundEvent.all(in: folded, receivedAt: event.receivedAt)
       }
-      events += RefundEvent.all(in: folded, receivedAt: event.receivedAt)
     }
     return RefundRequest.all(of: events)
   }

@@ -69,7 +69,13 @@ final class ProjectionWriter {
     for (item, outcome) in zip(received, outcomes) {
       guard case .accepted(let seq) = outcome else { continue }
       isChanged = true
-      if let stream = item.stream, let event = item.foldEvent(seq: seq) { add(stream, event) }
+      guard let stream = item.stream else { continue }
+      if let event = item.foldEvent(seq: seq) {
+        add(stream, event)
+      } else {
+        steps.append(
+          ProjectionFolder.Step(stream: stream, seq: seq, event: nil, isStatement: true))
+      }
     }
     for evidence in released { add(evidence.stream, evidence.event) }
     if !released.isEmpty { steps.sort { $0.seq < $1.seq } }

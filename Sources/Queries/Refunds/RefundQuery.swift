@@ -63,6 +63,31 @@ extension LedgerReader {
   }
 }
 
+extension LedgerReader {
+  /// The newest request about a transaction; nil if there is none that may be shown.
+  ///
+  /// - Throws: as `refundRequests`.
+  public func newestRefundRequest(
+    about transactionId: String, _ question: Question
+  ) throws(LedgerError) -> RefundLine? {
+    var filter = RefundFilter()
+    filter.transactionId = transactionId
+    return try refundRequests(filter, after: nil, limit: 500, question).requests.last
+  }
+}
+
+extension NewStatement {
+  /// What is said of a request.
+  public init(_ content: RefundStatement.Content, about line: RefundLine, token: String) {
+    self.init(
+      .refund(
+        RefundStatement(content, about: line.request),
+        originalTransactionId: line.key.originalTransactionId), of: nil,
+      environment: line.key.environment, bundleId: line.key.bundleId, token: token,
+      receivedAt: Clock.now())
+  }
+}
+
 extension LedgerReader.RefundFilter {
   /// - Parameter claimed: the purchases of the customer, if an account is asked for.
   fileprivate func matches(_ line: RefundLine, _ claimed: [StreamKey]) -> Bool {

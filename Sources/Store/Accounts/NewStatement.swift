@@ -31,7 +31,7 @@ public struct NewStatement: Sendable {
 
 /// As a command hands a claim, a grant, or its end, or a mapping, to the daemon.
 extension NewStatement {
-  /// Releases have no form: no command makes them.
+  /// Releases and consent have no form: no command makes them.
   public var json: JSONValue {
     var members: [(String, JSONValue)] = [
       ("environment", .string(environment.rawValue)), ("bundleId", .string(bundleId)),
@@ -50,7 +50,12 @@ extension NewStatement {
       members += [("grant", .string(id)), ("reason", .optional(reason))]
     case .claim(let id): members.append(("originalTransactionId", .string(id)))
     case .catalog(let mapping): members += mapping.members
-    case .release: break
+    case .refund(let statement, let id):
+      members +=
+        [
+          ("type", .string(statement.notificationType)), ("originalTransactionId", .string(id)),
+        ] + statement.members
+    case .release, .consent: break
     }
     return .object(members)
   }
@@ -68,6 +73,9 @@ extension NewStatement {
     if root["entitlements"] != nil {
       guard let mapping = ProductMapping(root) else { return nil }
       content = .catalog(mapping)
+    } else if root["request"] != nil {
+      guard let said = OwnerStatement.content(root) else { return nil }
+      content = said
     } else if customer == nil {
       return nil
     } else if let id = root["grant"]?.string {

@@ -24,12 +24,12 @@ extension Journal {
     let isAdding: Bool
     var missing = Self.noSuchEntitlement
     switch new.content {
-    case .claim(let id), .release(let id):
+    case .claim(let id), .release(let id), .refund(_, let id):
       let stream = StreamKey(
         environment: new.environment, bundleId: new.bundleId, originalTransactionId: id)
       guard try isKnown(stream, connection) else { return Self.noSuchEntitlement }
       isAdding = if case .claim = new.content { true } else { false }
-    case .grant: isAdding = true
+    case .grant, .consent: isAdding = true
     case .revocation: (isAdding, missing) = (false, Self.noSuchGrant)
     case .catalog: isAdding = false
     }
@@ -39,7 +39,7 @@ extension Journal {
       guard account != nil else { return missing }
     }
     let statement = OwnerStatement(
-      new.content, mac: account?.mac ?? OwnerStatement.nobody, environment: new.environment,
+      new.content, mac: account?.mac ?? new.content.mac, environment: new.environment,
       bundleId: new.bundleId, at: max(min(new.receivedAt, receiveLimit), head.receivedAt ?? .min),
       id: Self.id(new.idempotencyKey, account).description, token: new.token)
     if let found = try journaled(statement.notificationUUID, connection) {
@@ -123,6 +123,20 @@ extension Journal {
   ) throws(LedgerError) -> Outcome? {
     switch statement.content {
     case .grant: return nil
+    case .refund, .consent:
+      // A word is repeated by a client that saw no answer, whatever was done since.
+      guard ["REFUND_WORD", "REFUND_CONSENT"].contains(statement.notificationType) else {
+        return nil
+      }
+      let last = try StoredStatement.read(StoredStatement.ofType, connection, codec) {
+        $0.bind(1, statement.mac).bind(2, 0).bind(3, statement.notificationType)
+      }.last {
+        $0.statement.bundleId == statement.bundleId
+          && $0.statement.environment == statement.environment
+      }
+      return last.flatMap {
+        $0.statement.content == statement.content ? .duplicate(seq: $0.seq) : nil
+      }
     case .catalog:
       let app = AppKey(environment: statement.environment, bundleId: statement.bundleId)
       let stream = try streamId(app, nil, connection)
@@ -179,6 +193,14 @@ extension CustomerName {
   /// What the journal says instead of the name.
   func mac(key: [UInt8]) -> [UInt8] {
     SHA256.authenticate(Array(kind.rawValue.utf8) + [0] + Array(name.utf8), key: key)
+  }
+}
+
+extension OwnerStatement.Content {
+  /// What stands in the place of a customer's mac, where none is meant.
+  fileprivate var mac: [UInt8] {
+    guard case .refund(let statement, _) = self else { return OwnerStatement.nobody }
+    return SHA256.hash(Array("refund\u{0}\(statement.request)".utf8))
   }
 }
 

@@ -49,8 +49,8 @@ extension JournalReader {
 
   /// Calls `body` with the payload of each event of a range in order of seq, until it returns
   /// false, together with the event's stream and hash[seq]. The stream is nil without a
-  /// transaction, of a statement of the owner, and of an event that is not proven. A payload that
-  /// cannot be recovered has the content `unreadable`.
+  /// transaction, of a statement of the owner about no refund, and of an event that is not proven.
+  /// A payload that cannot be recovered has the content `unreadable`.
   ///
   /// A read transaction lasts for one batch and its calls of `body`. `body` must not call this
   /// function of the same reader.
@@ -77,7 +77,7 @@ extension JournalReader {
         var key: StreamKey?
         let id = row.optionalText(7)
         let payload = try codec.payload(row, of: id)
-        if let id, !payload.source.isOwners {
+        if let id, !payload.source.isOwners || payload.source == .refund {
           key = try self.key(row.int(6), id, &apps)
         }
         next = try RowOrder.successor(of: payload.seq, atLeast: next)

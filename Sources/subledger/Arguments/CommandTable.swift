@@ -125,12 +125,15 @@ enum CommandTable {
       usage: "ID", flags: LookupCommand.flags, example: "subledger lookup MK5J9ZPX1Q",
       action: LookupCommand.run),
     Command(
-      name: "refunds", summary: "Lists requests of customers for refunds, and shows one.",
+      name: "refunds", summary: "Lists, shows and answers requests of customers for refunds.",
       details: "Apple asks what you know of a purchase, waits twelve hours, and decides. list has "
-        + "the nearest deadline first; show prints every request about a transaction. Also works "
-        + "while a daemon runs.",
-      usage: "list [filters] | show TRANSACTION", flags: RefundsCommand.flags,
-      operands: ["list", "show"], example: "subledger refunds list --state waiting",
+        + "the nearest deadline first; show prints every request about a transaction, "
+        + "answer says what you know of the newest. try says what the policies of another "
+        + "configuration would have answered, beside what Apple decided. Works beside a daemon.",
+      usage:
+        "list [filters] | show TRANSACTION | answer TRANSACTION --consented yes|no … | try FILE",
+      flags: RefundsCommand.flags, operands: ["list", "show", "answer", "try"],
+      example: "subledger refunds list --state waiting",
       action: RefundsCommand.run),
     Command(
       name: "query", summary: "Runs SQL over the journal and the entitlement rows, read-only.",

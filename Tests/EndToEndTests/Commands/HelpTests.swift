@@ -136,7 +136,7 @@ import Testing
     try daemon.stop()
     let text = try run("help", "http").output
     let paths = try #require(document["paths"]?.members)
-    #expect(paths.count == 30)
+    #expect(paths.count == 31)
     for (path, operations) in paths {
       for operation in operations.members {
         let access = operation.value["security"] == nil ? "\n" : "  (token)\n"

@@ -172,7 +172,7 @@ import Testing
   @Test func `every documented path, method and parameter exists`() throws {
     let stage = try Stage()
     let paths = try #require(stage.document["paths"]?.members)
-    #expect(paths.count == 30)
+    #expect(paths.count == 31)
     #expect(paths.allSatisfy { !$0.name.hasPrefix("/control") && !$0.name.hasPrefix("/console") })
     #expect(stage.document["openapi"]?.string == "3.1.0")
     for (path, operations) in paths {

@@ -204,8 +204,8 @@ extension ConfigurationKey {
       .readToken, "may", "list of texts", "read",
       "What the token may do: read (every GET), metrics (GET /metrics alone), submit (what Apple "
         + "signed), claim (say without it which account has a purchase), grant (entitlements), "
-        + "lookup (ask Apple for an order id), erase (accounts). Without read it is shown what it "
-        + "did, and no row."),
+        + "lookup (ask Apple for an order id), refunds (say what Apple is told of requests for "
+        + "refunds), erase (accounts). Without read it is shown what it did, and no row."),
   ]
 
   /// The values that hold if the file says nothing else.

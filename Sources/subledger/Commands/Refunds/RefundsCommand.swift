@@ -19,7 +19,18 @@ enum RefundsCommand {
     .init("--customer", "ID", "only requests of this customer"),
     .init("--by", "KIND", "what the ID is: \(kinds); app_account_token by default"),
     .init("--environment", "E", "only Production or Sandbox"),
-    .init("--limit", "N", "list at most N (100)"), .json,
+    .init("--limit", "N", "list at most N (100)"),
+    .init("--consented", "yes|no", "answer: whether the customer consents that Apple is told"),
+    .init(
+      "--delivery", "STATUS",
+      "answer: "
+        + ConsumptionInformation.Delivery.allCases.map(\.rawValue).joined(separator: ", ")),
+    .init("--sample", "yes|no", "answer: Apple's sampleContentProvided"),
+    .init("--consumed", "N", "answer: how much was used, in thousandths of a percent"),
+    .init(
+      "--prefer", "WORD",
+      "answer: "
+        + RefundPreference.allCases.map(\.rawValue).joined(separator: ", ")), .json,
   ]
 
   private static let kinds = IdKind.allCases.map(\.rawValue).joined(separator: ", ")
@@ -28,7 +39,10 @@ enum RefundsCommand {
     switch (arguments.operands.first, arguments.operands.count) {
     case ("list", 1): return try list(arguments)
     case ("show", 2): return try show(arguments.operands[1], arguments)
-    default: throw .usage("missing argument: list, or show with a transaction id")
+    case ("answer", 2): return try answer(arguments.operands[1], arguments)
+    case ("try", 2): return try RefundTrial.run(arguments.operands[1], arguments)
+    default:
+      throw .usage("missing argument: list, show or answer with a transaction id, or try FILE")
     }
   }
 
@@ -93,7 +107,7 @@ enum RefundsCommand {
       filter, after: nil, limit: 500, LedgerReader.Question(now: Clock.now())
     ).requests
     guard !found.isEmpty else {
-      throw .findings("Apple asked nothing about this transaction; see: subledger refunds list")
+      throw absent
     }
     for (number, line) in found.enumerated() {
       let json = RefundLine.object.json(line)
@@ -102,4 +116,44 @@ enum RefundsCommand {
     }
     return .good
   }
+
+  // MARK: An operator's word
+
+  /// Which member of the statement a flag says.
+  private static let members = [
+    ("--consented", "customerConsented"), ("--delivery", "deliveryStatus"),
+    ("--sample", "sampleContentProvided"), ("--consumed", "consumptionPercentage"),
+    ("--prefer", "refundPreference"),
+  ]
+
+  private static func answer(
+    _ id: String, _ arguments: Arguments
+  ) throws(LedgerError) -> ExitCode {
+    let configuration = try arguments.configuration()
+    let line = try QueryOptions.reader(configuration).newestRefundRequest(
+      about: id, LedgerReader.Question(now: Clock.now()))
+    guard let line else { throw absent }
+    var said: [(String, JSONValue)] = [
+      ("type", .string("REFUND_WORD")), ("request", .string(line.uuid)),
+    ]
+    for (flag, member) in members {
+      guard let text = arguments[flag] else { continue }
+      let word: JSONValue? = text == "yes" ? .boolean(true) : text == "no" ? .boolean(false) : nil
+      said.append((member, word ?? Int64(text).map(JSONValue.integer) ?? .string(text)))
+    }
+    // What is not read was no word that the flag takes.
+    guard let root = try? JSONDocument(parsing: JSONValue.object(said).bytes).root,
+      let word = RefundStatement(root), word.members.count == said.count - 1
+    else { throw .usage("--consented is needed, and each flag takes the words that are listed") }
+    let ledger = try LocalLedger(try arguments.journalFolder(), configuration)
+    defer { ledger.stop() }
+    let isNew = try ledger.say(NewStatement(word.content, about: line, token: "command"))
+    Terminal.print(
+      .object([("outcome", .string(isNew ? "accepted" : "duplicate"))]),
+      or: isNew ? "journaled" : "the same was said before", arguments)
+    return .good
+  }
+
+  private static let absent = LedgerError.findings(
+    "Apple asked nothing about this transaction; see: subledger refunds list")
 }
