@@ -10,6 +10,7 @@ final class RecoveryWorker {
   private let service: RecoveryService
   private var accounts = RecoveryAccounts()
   private(set) var schedule: RecoverySchedule?
+  private var desk: RefundDesk?
   private var failuresAskedAt: Int64?
   private var reconciledAt: Int64?
   /// The reconciliation that is under way.
@@ -48,6 +49,8 @@ final class RecoveryWorker {
             beatAt = now
           }
           try workIfDue(current, at: now)
+          if desk == nil { desk = try RefundDesk(service) }
+          try desk?.work(current, at: Clock.now())
         }
       }
       return .after(Self.poll)

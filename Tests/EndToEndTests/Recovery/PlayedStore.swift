@@ -23,7 +23,11 @@ final class PlayedStore {
   ///   - arguments: of `simulate serve`, after the authority.
   ///   - recover: of the daemon by itself.
   ///   - share: of Apple's limits.
-  init(_ arguments: [String], recover: String = "off", share: String = "1") throws {
+  ///   - more: members of the configuration.
+  init(
+    _ arguments: [String], recover: String = "off", share: String = "1",
+    with more: [(String, JSONValue)] = []
+  ) throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "st-\(UUID().uuidString)")
     let authority = try SimulatedAuthority.create(at: folder.path)
     installation = try Installation(authority: authority)
@@ -40,10 +44,8 @@ final class PlayedStore {
       return store.outputSoFar().hasSuffix("\n")
     }
     description = try JSONDocument(parsing: Array(store.outputSoFar().utf8)).root
-    try installation.configure(with: [
-      ("listen", .string(listen)),
-      ("appStore", access(recover, share)),
-    ])
+    try installation.configure(
+      with: [("listen", .string(listen)), ("appStore", access(recover, share))] + more)
   }
 
   deinit {
@@ -101,6 +103,12 @@ final class PlayedStore {
       throw TestFailure("control: \(answer?.text ?? "no answer")")
     }
     return json
+  }
+
+  /// Its requests for refunds, with what it was told.
+  func refundRequests() throws -> [JSONElement] {
+    let answer = Client(port: port("production")).get("/refund-requests", token: nil)
+    return answer?.json?["refundRequests"]?.elements ?? []
   }
 
   /// Moves the store's clock, a part at a time, so that no answer takes long.

@@ -52,13 +52,14 @@ enum RefundTrial {
 
 extension RefundDecision {
   /// What is done, and by whom.
-  fileprivate var title: String {
+  var title: String {
     switch self {
     case .send(let information, let policy, _):
       "\(policy ?? "backend"): \(information.preference?.rawValue ?? "NONE")"
     case .withhold(.silent(policy: let policy)): "\(policy ?? "backend"): SILENT"
     case .withhold(let reason): "nothing is sent: \(reason.name)"
-    case .wait, .open: "nobody decides"
+    case .wait(let time): "waits until \(Timestamp.text(time))"
+    case .open: "nobody decides"
     }
   }
 }

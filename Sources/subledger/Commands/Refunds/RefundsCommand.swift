@@ -20,6 +20,7 @@ enum RefundsCommand {
     .init("--by", "KIND", "what the ID is: \(kinds); app_account_token by default"),
     .init("--environment", "E", "only Production or Sandbox"),
     .init("--limit", "N", "list at most N (100)"),
+    .init("--dry-run", "list: what the daemon would tell Apple now of those that wait"),
     .init("--consented", "yes|no", "answer: whether the customer consents that Apple is told"),
     .init(
       "--delivery", "STATUS",
@@ -52,6 +53,7 @@ enum RefundsCommand {
     let question = LedgerReader.Question(now: Clock.now())
     let page = try reader.refundRequests(
       try filter(arguments), after: nil, limit: limit, question)
+    if arguments.has("--dry-run") { return try dryRun(page.requests, reader, arguments) }
     guard !arguments.has("--json") else {
       for line in page.requests { Terminal.print(RefundLine.object.json(line)) }
       return .good
@@ -64,6 +66,23 @@ enum RefundsCommand {
     Terminal.print(
       page.next == nil
         ? CountText.of(page.requests.count, "requests") : "there are more: see --limit")
+    return .good
+  }
+
+  /// What the daemon would do now about each request that waits.
+  private static func dryRun(
+    _ requests: [RefundLine], _ reader: LedgerReader, _ arguments: Arguments
+  ) throws(LedgerError) -> ExitCode {
+    let policies = try arguments.configuration().refundPolicies ?? []
+    for line in requests where line.state == .waiting {
+      guard let (request, facts) = try reader.refundFacts(of: line) else { continue }
+      let decision = RefundDecision(on: request, facts, policies, at: Clock.now()).title
+      Terminal.print(
+        .object([
+          ("object", .string("refund_decision")),
+          ("transaction_id", .string(line.transactionId)), ("decision", .string(decision)),
+        ]), or: line.transactionId.padded(to: 26) + decision, arguments)
+    }
     return .good
   }
 
