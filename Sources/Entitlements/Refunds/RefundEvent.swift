@@ -71,6 +71,9 @@ public struct RefundEvent: Sendable, Hashable {
 extension FoldEvent {
   /// Whether Apple asks about a refund.
   public var isRefundRequest: Bool { notificationType == RefundEvent.requestType }
+
+  /// Whether it says anything of requests for refunds.
+  public var isAboutRefunds: Bool { !RefundEvent.all(in: self, receivedAt: 0).isEmpty }
 }
 
 extension Transaction {

@@ -26,6 +26,9 @@ public final class ProjectionFolder {
     var reference: Projection.RowReference?
     /// Whether Apple asked about a refund.
     var hasRequests: Bool
+    /// The requests, as long as nothing new was said of them: they are folded from all events of
+    /// the stream, which may be thousands.
+    var requests: [RefundRequest]?
     /// The index in `foldedKeys` of its last fold.
     var foldIndex = 0
 
@@ -83,20 +86,23 @@ public final class ProjectionFolder {
           changed[step.stream] = entry
         }
         if step.isStatement {
-          entry.hasRequests = true
+          (entry.hasRequests, entry.requests) = (true, nil)
         } else if let event = step.event {
           if let last = entry.state.lastEvent, event.signedDate < last.signedDate { late += 1 }
           entry.state.evolve(event)
           entry.hasRequests = entry.hasRequests || event.isRefundRequest
+          if event.isAboutRefunds { entry.requests = nil }
         } else {
           entry.broken = entry.broken ?? Self.unreadable(step.seq)
         }
       }
       let now = projection.clock()
       for (key, entry) in changed {
-        let requests = entry.hasRequests ? try journal.refundRequests(of: key, through: seq) : []
+        if entry.hasRequests, entry.requests == nil {
+          entry.requests = try journal.refundRequests(of: key, through: seq)
+        }
         let stream = FoldedStream(
-          key, entry.state, requests, by: journal.fold, broken: entry.broken)
+          key, entry.state, entry.requests ?? [], by: journal.fold, broken: entry.broken)
         let packed = projection.packer.pack(stream)
         entry.reference = try projection.write(packed, over: entry.reference, at: now)
       }
