@@ -31,6 +31,7 @@ import Testing
     (["events", "--json"], .reads),
     (["query", "SELECT seq, notification_type FROM journal_v1", "--csv"], .reads),
     (["query", "--schema"], .ignores),
+    (["report", "charges", "--csv"], .reads), (["refunds", "list", "--json"], .reads),
     (["quarantine", "list", "--json"], .reads),
     (["export"], .reads), (["export", "--only", "701"], .reads),
     (["backup", "OTHER"], .reads), (["backup", "--check", "BACKUP"], .ignores),

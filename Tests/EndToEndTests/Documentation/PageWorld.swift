@@ -222,8 +222,8 @@ final class PageWorld {
     return !members.isEmpty && members.allSatisfy { keys.contains($0.name) } ? members : nil
   }
 
-  /// Puts the members into the configuration that say whom to trust, whom to tell and what products
-  /// give. The other ones would take the App Store away.
+  /// Puts the members into the configuration that say whom to trust, whom to tell, what products
+  /// give and what Apple is told of refunds. The other ones would take the App Store away.
   func configure(_ block: String) throws {
     let bytes = Array(try Data(contentsOf: installation.config))
     var value = try JSONDocument(parsing: bytes).root.value
@@ -232,7 +232,7 @@ final class PageWorld {
         let before = try JSONDocument(parsing: bytes).root["trustRoots"]?.elements ?? []
         value = value.setting(
           member.name, .array((before + member.value.elements).map(\.value)))
-      } else if ["sinks", "entitlements"].contains(member.name) {
+      } else if ["sinks", "entitlements", "refunds"].contains(member.name) {
         value = value.setting(member.name, member.value.value)
       }
     }
