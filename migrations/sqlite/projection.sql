@@ -129,6 +129,7 @@ CREATE TABLE refund_request (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX refund_request_deadline ON refund_request (deadline_ms, notification_uuid);
+CREATE INDEX refund_request_transaction ON refund_request (transaction_id, deadline_ms, notification_uuid);
 
 -- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId, 4 an
 -- appAccountToken that the row was told with before.

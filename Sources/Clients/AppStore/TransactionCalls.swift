@@ -116,6 +116,7 @@ extension AppStoreClient {
         isValid: isValid, signedTransactions: isValid ? try answer.texts("signedTransactions") : [])
     }
   }
+
   /// Send Consumption Information, version 2: what is known about a purchase for which the customer
   /// wants the money back. Sent again, it replaces what was sent.
   ///

@@ -91,7 +91,7 @@ public final class ProjectionFolder {
           if let last = entry.state.lastEvent, event.signedDate < last.signedDate { late += 1 }
           entry.state.evolve(event)
           entry.hasRequests = entry.hasRequests || event.isRefundRequest
-          if event.isAboutRefunds { entry.requests = nil }
+          if entry.requests != nil, event.isAboutRefunds { entry.requests = nil }
         } else {
           entry.broken = entry.broken ?? Self.unreadable(step.seq)
         }

@@ -44,7 +44,8 @@ extension LedgerReader {
     let isRead: Void? = rows { () throws(LedgerError) in
       var last = place
       while found.count <= limit {
-        let page = try opened.reader.refundRequests(after: last, limit: limit + 1)
+        let page = try opened.reader.refundRequests(
+          about: filter.transactionId, after: last, limit: limit + 1)
         found += page.filter { later[$0.key] == nil }.map { $0.shown(at: question.now) }
           .filter(isWanted)
         guard page.count > limit, let end = page.last,

@@ -7,7 +7,7 @@ public import Platform
 public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
-  static let schema = 18
+  static let schema = 19
   /// The tables and views of an empty projection.
   static let tables = Migrations.projection([
     ("{purchase}", RowLayout.purchaseColumns), ("{terms}", RowLayout.termColumns),

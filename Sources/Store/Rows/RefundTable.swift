@@ -78,16 +78,18 @@ extension ProjectionReader {
 
   /// Requests for refunds in the order of their deadlines, after one, as they are stored.
   ///
+  /// - Parameter transactionId: only those about this transaction; nil for all.
   /// - Throws: `LedgerError.corrupt` when one is damaged, otherwise what SQLite reports.
   public func refundRequests(
-    after place: RefundPlace?, limit: Int
+    about transactionId: String?, after place: RefundPlace?, limit: Int
   ) throws(LedgerError) -> [RefundLine] {
     try connection.statement(
       RefundTable.select + """
-         WHERE (r.deadline_ms, r.notification_uuid) > (?, ?)
-        ORDER BY r.deadline_ms, r.notification_uuid LIMIT ?
+         WHERE \(transactionId == nil ? "?4 IS NULL" : "r.transaction_id = ?4")
+          AND (r.deadline_ms, r.notification_uuid) > (?1, ?2)
+        ORDER BY r.deadline_ms, r.notification_uuid LIMIT ?3
         """
     ).bind(1, place?.deadline ?? .min).bind(2, place?.uuid ?? "").bind(3, Int64(limit))
-      .all(reading.request)
+      .bind(4, transactionId).all(reading.request)
   }
 }
