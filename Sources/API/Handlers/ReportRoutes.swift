@@ -20,11 +20,16 @@ extension Route {
       Parameter("report", .identifier, "The name of the report."),
       Parameter("month", .report(.month), "Only this month, in UTC."),
       Parameter("day", .report(.day), "As of this day, at midnight UTC; today if absent."),
-      Parameter("customer", .report(.customer), "Of the customer with this appAccountToken."),
+      .reportCustomer,
     ],
     replies: .usual(
       "The lines of the answer.", "Report", .absent(Problem.noSuchReport)),
     answer: LedgerHandler.getReport)
+}
+
+extension Parameter {
+  fileprivate static let reportCustomer = Parameter(
+    "customer", .report(.customer), "Of the customer with this appAccountToken.")
 }
 
 extension LedgerHandler {
@@ -32,11 +37,11 @@ extension LedgerHandler {
   private static let maximumLines = 10_000
 
   fileprivate func listReports(_ call: Call) -> HTTPResponse? {
-    .json(Answers.all(of: Answers.namedReport).json(Report.all))
+    .json(Answers.all(of: Report.object).json(Report.all))
   }
 
   fileprivate func getReport(_ call: Call) throws(ParameterFault) -> HTTPResponse? {
-    guard let report = Report.all.first(where: { $0.name == call.id }) else {
+    guard let report = Report.named(call.id) else {
       return service.finished(Problem.noSuchReport)
     }
     let values = try values(of: call, report)
@@ -72,38 +77,19 @@ extension LedgerHandler {
       return try report.values(given, at: Clock.now())
     } catch {
       // All others have a usual value.
-      throw ParameterFault(.missing, Parameter("customer", .report(.customer), ""))
+      throw ParameterFault(.missing, .reportCustomer)
     }
   }
 }
 
 extension Answers {
-  private static func about<Subject>(
-    _ report: @escaping @Sendable (Subject) -> Report
-  ) -> [JSONMember<Subject>] {
-    [
-      JSONMember("name", .text()) { report($0).name },
-      JSONMember("title", .text("The question.")) { report($0).title },
-      JSONMember("definition", .text("What is counted, where the title does not say it.")) {
-        report($0).definition
-      },
-    ]
-  }
-
-  static let namedReport = JSONObject<Report>(
-    about { $0 } + [
-      JSONMember(
-        "parameters", .list(.oneOf(Report.Parameter.allCases.map(\.rawValue)))
-      ) { $0.parameters.map(\.rawValue) }
-    ])
-
   typealias ReportAnswer = (
     report: Report, values: [Report.Parameter: String], columns: [String], lines: [JSONValue],
     isWhole: Bool
   )
 
   static let report = JSONObject<ReportAnswer>(
-    [.type("report")] + about { $0.report }
+    [.type("report")] + Report.members.map { $0.of { $0.report } }
       + Report.Parameter.allCases.map { parameter in
         JSONMember(parameter.rawValue, .text("What was asked; null where nothing was.")) {
           $0.values[parameter]

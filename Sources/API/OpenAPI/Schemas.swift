@@ -1,6 +1,7 @@
 import Delivery
 import Entitlements
 import Queries
+import Store
 import StrictJSON
 
 /// The named schemas of the OpenAPI document, in its order. Those of answers follow from the
@@ -28,7 +29,7 @@ enum Schemas {
     of(.customerQuery(nil)), ("Overview", Overview.Answer.object.definition),
     ("Quarantined", QuarantinedEntry.object.definition),
     ("QuarantineList", Answers.list(of: QuarantinedEntry.object).definition),
-    ("ReportList", Answers.all(of: Answers.namedReport).definition),
+    ("ReportList", Answers.all(of: Report.object).definition),
     ("Report", Answers.report.definition), ("Comparison", Comparison.object.definition),
     ("ComparisonGroup", ProjectionDiff.Summary.group.definition),
     ("Difference", RowDifference.object.definition), ("Version", Answers.version.definition),

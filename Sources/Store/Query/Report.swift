@@ -1,5 +1,6 @@
 public import AppStore
 public import Platform
+public import StrictJSON
 
 /// A question of finance that has a name: a SELECT over the views, for a folder and for a mirror.
 ///
@@ -38,6 +39,9 @@ public struct Report: Sendable {
     Report("refund-rate", PackageResources.refund_rate_sql),
     Report("daily-trials", PackageResources.daily_trials_sql),
   ]
+
+  /// The report with a name; nil if there is none.
+  public static func named(_ name: String) -> Report? { all.first { $0.name == name } }
 
   private init(_ name: String, _ file: [UInt8]) {
     self.name = name
@@ -109,6 +113,24 @@ public struct Report: Sendable {
   fileprivate static func literal(_ value: String) -> String {
     "'" + value.replacing("'", with: "''") + "'"
   }
+}
+
+extension Report {
+  /// What names it, in any object.
+  public static let members: [JSONMember<Report>] = [
+    JSONMember("name", .text()) { $0.name },
+    JSONMember("title", .text("The question.")) { $0.title },
+    JSONMember("definition", .text("What is counted, where the title does not say it.")) {
+      $0.definition
+    },
+  ]
+
+  public static let object = JSONObject<Report>(
+    members + [
+      JSONMember("parameters", .list(.oneOf(Parameter.allCases.map(\.rawValue)))) {
+        $0.parameters.map(\.rawValue)
+      }
+    ])
 }
 
 extension Report.Parameter {

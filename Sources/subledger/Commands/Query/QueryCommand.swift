@@ -16,33 +16,36 @@ enum QueryCommand {
   private static let maximumSQL = 1 << 20
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
-    guard !arguments.has("--schema") else {
-      try requireOneFormat(arguments)
+    let seconds = try seconds(arguments)
+    if arguments.has("--schema") {
       try arguments.requireNoOperand()
       return try describe(arguments)
     }
     let cancellation = Cancellation()
-    return try run(arguments, "query", cancellation) { () throws(LedgerError) in
-      let sql = try sql(
-        try arguments.operand("SQL in quotes, or - for standard input"), cancellation)
-      return { reader throws(LedgerError) in try reader.prepare(sql) }
+    _ = Interruption.started(cancellation)
+    let sql = try sql(
+      try arguments.operand("SQL in quotes, or - for standard input"), cancellation)
+    return try answer(arguments, "query", seconds, cancellation) { reader throws(LedgerError) in
+      try reader.prepare(sql)
     }
+  }
+
+  /// How long a query may take, once its format is known to be one.
+  static func seconds(_ arguments: Arguments) throws(LedgerError) -> Int64 {
+    guard !arguments.has("--json") || !arguments.has("--csv") else {
+      throw .usage("choose one of --json and --csv")
+    }
+    return try arguments.number("--limit-seconds", 1...86_400) ?? 30
   }
 
   /// Prints what a query gives, in the format that is wanted.
   ///
-  /// - Parameters:
-  ///   - name: the command's.
-  ///   - read: reads what is asked for, and says how it is prepared.
-  /// - Throws: what `read` and the query throw.
-  static func run(
-    _ arguments: Arguments, _ name: String, _ cancellation: Cancellation = Cancellation(),
-    _ read: () throws(LedgerError) -> (QueryReader) throws(LedgerError) -> Query
+  /// - Parameter name: the command's.
+  /// - Throws: what `prepare` and the query throw.
+  static func answer(
+    _ arguments: Arguments, _ name: String, _ seconds: Int64, _ cancellation: Cancellation,
+    _ prepare: (QueryReader) throws(LedgerError) -> Query
   ) throws(LedgerError) -> ExitCode {
-    try requireOneFormat(arguments)
-    let seconds = try arguments.number("--limit-seconds", 1...86_400) ?? 30
-    _ = Interruption.started(cancellation)
-    let prepare = try read()
     guard !cancellation.isRequested else { return .interrupted }
     let folder = try arguments.readableFolder()
     // Ends the process where an instruction of SQLite takes long, or the output is not read.
@@ -58,12 +61,6 @@ enum QueryCommand {
     let reader = try QueryReader.open(folder)
     try print(try prepare(reader), limit, arguments)
     return .good
-  }
-
-  private static func requireOneFormat(_ arguments: Arguments) throws(LedgerError) {
-    guard !arguments.has("--json") || !arguments.has("--csv") else {
-      throw .usage("choose one of --json and --csv")
-    }
   }
 
   private static func sql(

@@ -17,7 +17,7 @@ enum ReportCommand {
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
     guard let name = arguments.operands.first else { return list(arguments) }
     _ = try arguments.operand("the name of one report")
-    guard let report = Report.all.first(where: { $0.name == name }) else {
+    guard let report = Report.named(name) else {
       let known = Report.all.map(\.name)
       throw .usage(
         "no report is called '\(name)'\(Suggestion.text(for: name, among: known)); there are "
@@ -33,20 +33,18 @@ enum ReportCommand {
       Terminal.print(report.text(values, dialect.1))
       return .good
     }
-    return try QueryCommand.run(arguments, "report") { () throws(LedgerError) in
-      { reader throws(LedgerError) in try reader.prepare(report, values) }
+    let seconds = try QueryCommand.seconds(arguments)
+    let cancellation = Cancellation()
+    _ = Interruption.started(cancellation)
+    return try QueryCommand.answer(arguments, "report", seconds, cancellation) {
+      reader throws(LedgerError) in try reader.prepare(report, values)
     }
   }
 
   private static func list(_ arguments: Arguments) -> ExitCode {
     for report in Report.all {
       if arguments.has("--json") {
-        Terminal.print(
-          JSONValue.object([
-            ("name", .string(report.name)), ("title", .string(report.title)),
-            ("definition", .string(report.definition)),
-            ("parameters", .array(report.parameters.map { .string($0.rawValue) })),
-          ]).text)
+        Terminal.print(Report.object.json(report))
         continue
       }
       var text = TextWrapper()
