@@ -58,11 +58,7 @@ import Testing
 
   private func served() throws -> (Installation, RunningDaemon) {
     let installation = try Installation()
-    let daemon = try installation.start()
-    for event in Self.events {
-      #expect(daemon.client().post(try installation.sign(event))?.status == 200)
-    }
-    return (installation, daemon)
+    return (installation, try installation.start(posting: Self.events))
   }
 
   private func list(_ client: Client, _ query: String = "") throws -> [JSONElement] {

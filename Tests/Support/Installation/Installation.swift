@@ -145,6 +145,16 @@ package final class Installation {
     return daemon
   }
 
+  /// Starts a daemon, and posts it notifications that it must take.
+  package func start(posting notifications: [JSONValue]) throws -> RunningDaemon {
+    let daemon = try start()
+    for notification in notifications {
+      let answer = daemon.client().post(try sign(notification))
+      guard answer?.status == 200 else { throw TestFailure("\(answer?.text ?? "no answer")") }
+    }
+    return daemon
+  }
+
   /// Starts a daemon and waits until it accepts notifications, whether it answers reads or not.
   package func startWithoutProjection() throws -> RunningDaemon { try RunningDaemon(self) }
 
