@@ -3,7 +3,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// A daemon, and a browser at the console's sign-in page.
+/// A daemon whose rows have all that was posted, and a browser at the console's sign-in page.
 struct ConsoleSession {
   let installation: Installation
   let daemon: RunningDaemon
@@ -15,6 +15,7 @@ struct ConsoleSession {
   ) throws {
     self.installation = installation
     self.daemon = try daemon ?? installation.start()
+    try self.daemon.waitForRows()
     browser = try Browser(width: width, isDark: isDark)
     try browser.open("http://127.0.0.1:\(self.daemon.port)/")
     try browser.wait("document.activeElement?.id === 'token'")

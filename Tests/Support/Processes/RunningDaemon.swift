@@ -64,6 +64,17 @@ package final class RunningDaemon {
 
   package func client() -> Client { Client(port: port) }
 
+  /// Waits until the rows have every event of the journal, which a POST does not wait for. Those
+  /// that do not follow the journal, as of another fold, are left as they are.
+  package func waitForRows() throws {
+    let client = client()
+    try command.wait(60, "the rows to have every event") {
+      let state = client.get("/readyz", token: nil)?.json?["projection"]?.string
+      let metrics = MetricsText(client.get("/metrics")?.text ?? "")
+      return state != "following" || metrics.value("subledger_projection_lag_events") == 0
+    }
+  }
+
   /// Sends SIGTERM and waits until it exits.
   @discardableResult
   package func stop() throws -> CommandResult {
