@@ -56,15 +56,21 @@ public enum Rebuild {
 
   /// Builds the projection as `build(_:_:progress:)` does, without taking the rebuild lock.
   ///
-  /// - Parameter end: folds no event after this seq, unless the build already has.
+  /// - Parameters:
+  ///   - path: where, if not at `buildingPath`.
+  ///   - end: folds no event after this seq, unless the build already has.
+  ///   - durations: how long products last, if not as is known now.
   /// - Throws: what SQLite reports.
   public static func build(
-    _ folder: DataFolder, _ plan: Plan, through end: Int64, progress: (Int64, Int64) -> Bool
+    _ folder: DataFolder, _ plan: Plan, at path: String? = nil, through end: Int64,
+    durations: AppDurations? = nil, progress: (Int64, Int64) -> Bool
   ) throws(LedgerError) -> Report? {
+    let path = path ?? buildingPath(folder)
     let journal = try JournalReader.open(folder)
     defer { journal.close() }
-    let projection = try open(folder, journal, plan, through: end)
-    try projection.adopt(journal.durations(configured: plan.durations))
+    let projection = try open(folder, path, journal, plan, through: end)
+    let known = try journal.durations(configured: plan.durations)
+    try projection.adopt(durations ?? known)
     var isComplete = try FullFold.run(
       projection, folder, journal, threads: plan.threads, progress: progress)
     if isComplete {
@@ -77,14 +83,14 @@ public enum Rebuild {
     let (events, digest) = (projection.foldedThrough, projection.digest)
     try projection.close()
     guard isComplete else { return nil }
-    let reader = try ProjectionReader.open(folder, path: buildingPath(folder))
+    let reader = try ProjectionReader.open(folder, path: path)
     return Report(events: events, rows: try reader.count(), digest: digest)
   }
 
   private static func open(
-    _ folder: DataFolder, _ journal: JournalReader, _ plan: Plan, through end: Int64
+    _ folder: DataFolder, _ path: String, _ journal: JournalReader, _ plan: Plan,
+    through end: Int64
   ) throws(LedgerError) -> Projection {
-    let path = buildingPath(folder)
     switch try ProjectionChoice.condition(path, journal) {
     case .unfinished: return try Projection.open(path)
     case .usable where !plan.isFromScratch: return try Projection.open(path)

@@ -10,6 +10,9 @@ public struct FileIdentity: Sendable, Equatable {
   /// Whether both are of one inode, whatever was written meanwhile.
   public func isSameFile(as other: FileIdentity) -> Bool { inode == other.inode }
 
+  /// When its content was last changed, in nanoseconds since 1970.
+  public var modified: Int { changed[0] * 1_000_000_000 + changed[1] }
+
   /// The identity of the file at a path.
   ///
   /// Uses stat(2) alone: opening and closing a database file would release the locks that SQLite

@@ -53,6 +53,20 @@ public struct DataFolder: Sendable, Hashable {
     "\(path)/entitlements-\(fold.version).sqlite.building"
   }
 
+  /// Where a projection of the past is built before it has its name.
+  public var buildingPast: String { path + "/past.building" }
+
+  /// The path of a projection of the past.
+  public func past(named name: String) -> String { "\(path)/past-\(name).sqlite" }
+
+  /// The projections of the past that are kept.
+  ///
+  /// - Throws: what the file system reports.
+  public func pasts() throws(LedgerError) -> [String] {
+    try FolderListing.names(path).filter { $0.hasPrefix("past-") && $0.hasSuffix(".sqlite") }
+      .map { path + "/" + $0 }
+  }
+
   /// The file that names the live projection: `ProjectionList`.
   public var projectionList: String { path + "/projections" }
 
@@ -110,11 +124,25 @@ public struct DataFolder: Sendable, Hashable {
   /// - Throws: `LedgerError.locked` when another process is building, `LedgerError.foreign` for a
   ///   backup, `LedgerError.otherOwner`.
   public func lockRebuild() throws(LedgerError) -> FolderLock {
+    guard let lock = try lockBuilding("rebuild.lock") else { throw .locked }
+    return lock
+  }
+
+  /// Reserves the projections of the past for this process, as `lockRebuild` does.
+  ///
+  /// - Throws: `LedgerError.unavailable` while another process has them; else as `lockRebuild`.
+  public func lockPasts() throws(LedgerError) -> FolderLock {
+    guard let lock = try lockBuilding("past.lock") else {
+      throw .unavailable(
+        "rows of the past are being built for another question; ask again when it has ended")
+    }
+    return lock
+  }
+
+  private func lockBuilding(_ name: String) throws(LedgerError) -> FolderLock? {
     try requireNoBackup()
     try requireOwner()
-    let lock = try FolderLock.acquire(path + "/rebuild.lock")
-    guard let lock else { throw .locked }
-    return lock
+    return try FolderLock.acquire("\(path)/\(name)")
   }
 
   /// Refuses root to write in another user's folder: the daemon, which runs as that user, could not

@@ -310,7 +310,7 @@ public final class Journal {
       try markOpen()
       try emptied.get()
       guard hasErased else { return }
-      try removeFormerJournals()
+      try removeFormerFiles()
       try connection.atomically { () throws(LedgerError) in
         try Meta(connection: connection).set(.erasureDue, 0)
       }
@@ -322,9 +322,9 @@ public final class Journal {
   }
 
   /// - Throws: `LedgerError.busy` whatever hinders it: a descriptor may be missing for a while.
-  private func removeFormerJournals() throws(LedgerError) {
+  private func removeFormerFiles() throws(LedgerError) {
     do throws(LedgerError) {
-      for path in try folder.formerJournals() { try DurableFile.remove(path) }
+      for path in try folder.formerJournals() + folder.pasts() { try DurableFile.remove(path) }
     } catch {
       throw .busy
     }

@@ -194,6 +194,18 @@ public enum ProjectionFile {
     return path
   }
 
+  /// Gives a built projection of the past its name. It is never written again, and readers make no
+  /// files beside it.
+  ///
+  /// - Throws: what SQLite or the file system reports.
+  public static func keep(_ building: String, as path: String) throws(LedgerError) {
+    let connection = try SQLiteConnection.open(building, .write)
+    try connection.execute("PRAGMA journal_mode=DELETE")
+    connection.close()
+    try remove(path)
+    try DurableFile.rename(building, to: path)
+  }
+
   /// Names the live projection in the list. The one that was live before stays, for the program of
   /// its fold; those before that one are removed.
   ///

@@ -86,18 +86,23 @@ extension SQLView {
 
   /// `transaction_v1` of a connection that has the journal: `signed_date_ms` is that of the newest
   /// evidence, journaled or held.
-  static let confirmedTransactionSQL = """
+  ///
+  /// - Parameter time: only evidence that had been received by then, milliseconds since 1970.
+  static func confirmedTransactionSQL(_ time: Int64) -> String {
+    """
     CREATE TEMP VIEW transaction_v1 AS SELECT
-    \(TransactionField.all.map { confirmed($0.column) }.joined(separator: ", "))
+    \(TransactionField.all.map { confirmed($0.column, time) }.joined(separator: ", "))
     FROM \(projectionSchema).transaction_v1 t
     """
+  }
 
-  private static func confirmed(_ column: String) -> String {
+  private static func confirmed(_ column: String, _ time: Int64) -> String {
     guard column == "signed_date_ms" else { return "t.\(column)" }
     return """
       max(t.signed_date_ms, coalesce((
         SELECT max(h.signed_date_ms) FROM \(journalSchema).held_evidence h
-        WHERE h.transaction_id = t.transaction_id AND h.stream_id = (
+        WHERE h.transaction_id = t.transaction_id AND h.received_at_ms <= \(time)
+        AND h.stream_id = (
           SELECT s.id FROM \(journalSchema).stream s JOIN \(journalSchema).app a ON a.id = s.app_id
           WHERE s.original_transaction_id = t.original_transaction_id
           AND a.environment = t.environment AND a.bundle_id = t.bundle_id)), 0)) AS signed_date_ms

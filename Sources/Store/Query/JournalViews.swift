@@ -25,6 +25,13 @@ extension SQLView {
         "How it arrived: posted, or from Apple's history; also import, asked or submitted."),
     ], schema: journalSchema)
 
+  /// The view of the events up to a seq.
+  static func journalSQL(through seq: Int64) -> String {
+    """
+    CREATE TEMP VIEW journal_v1 AS SELECT * FROM \(journalSchema).journal_v1 WHERE seq <= \(seq)
+    """
+  }
+
   static let quarantine = SQLView(
     name: "quarantine_v1",
     meaning: "One row for each notification that was genuine and not admitted.",

@@ -16,6 +16,14 @@ extension LedgerError {
         + "`subledger serve`")
   }
 
+  /// The view is not known as it was.
+  static func ofNow(view: String) -> LedgerError {
+    .usage(
+      view == SQLView.customerEntitlement.name
+        ? "\(view) is of now alone; `subledger customer ID --known-at T` answers for one customer"
+        : "\(view) is of now alone: nothing tells what it was at a moment of the past")
+  }
+
   /// The query took longer than allowed.
   public static func timeLimit(seconds: Int64) -> LedgerError {
     .unavailable(

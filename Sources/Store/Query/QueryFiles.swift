@@ -37,16 +37,31 @@ struct QueryFiles {
     }
   }
 
+  /// Attaches a projection of the past, in place of the live one. Nobody writes it.
+  ///
+  /// - Parameter time: by when the journal's evidence had been received.
+  mutating func attach(past: QueryReader.Past) throws(LedgerError) {
+    try connection.attach(past.path, .read, as: SQLView.projectionSchema)
+    schemas.append(SQLView.projectionSchema)
+    try connection.execute(
+      "PRAGMA query_only=OFF; \(SQLView.journalSQL(through: past.seq)); PRAGMA query_only=ON")
+    schemas.append(SQLView.temporarySchema)
+    try confirmTransactions(receivedThrough: past.knownAt)
+    try connection.setClock(past.asOf)
+  }
+
   /// Makes a view of purchases whose dates count what the journal holds, in place of that of the
   /// projection, which does not know it.
-  private mutating func confirmTransactions() throws(LedgerError) {
+  private mutating func confirmTransactions(
+    receivedThrough time: Int64 = .max
+  ) throws(LedgerError) {
     guard try hasTable("held_evidence"),
       try tables().contains(where: {
         $0.schema == SQLView.projectionSchema && $0.name == SQLView.transaction.name
       })
     else { return }
     try connection.execute(
-      "PRAGMA query_only=OFF; \(SQLView.confirmedTransactionSQL); PRAGMA query_only=ON")
+      "PRAGMA query_only=OFF; \(SQLView.confirmedTransactionSQL(time)); PRAGMA query_only=ON")
   }
 
   /// Attaches what customers have by name, and makes its view, which takes the names of accounts

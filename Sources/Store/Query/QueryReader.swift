@@ -17,6 +17,8 @@ public final class QueryReader {
   private let names: SQLiteConnection
   /// Views of files that are not there, in lower case.
   private let missingViews: Set<String>
+  /// Those of them that no file of the past has.
+  private let viewsOfNow: Set<String>
   /// The files that are read as files at rest, as they were before they were opened.
   private let atRest: [(path: String, identity: FileIdentity)]
 
@@ -33,11 +35,31 @@ public final class QueryReader {
     SQLiteConnection.heapLimit.store(maximumMemory, ordering: .relaxed)
   }
 
+  /// What is read in place of the live projection.
+  public struct Past: Sendable {
+    public let path: String
+    let seq: Int64
+    let knownAt: Int64
+    let asOf: Int64
+
+    /// - Parameters:
+    ///   - path: of a projection of all events up to `seq`.
+    ///   - knownAt: by when these had been received, milliseconds since 1970.
+    ///   - asOf: the present of the views, milliseconds since 1970.
+    public init(path: String, through seq: Int64, knownAt: Int64, asOf: Int64) {
+      (self.path, self.seq, self.knownAt, self.asOf) = (path, seq, knownAt, asOf)
+    }
+  }
+
   /// Opens the journal of a folder, and its live projection if there is one.
   ///
+  /// - Parameter past: a projection of the past; then `journal_v1` ends with it, and the views that
+  ///   are of now alone are not there.
   /// - Throws: `LedgerError.foreign` when there is no journal, `.newer` when a schema is newer,
   ///   otherwise what SQLite or the file system reports.
-  public static func open(_ folder: DataFolder) throws(LedgerError) -> QueryReader {
+  public static func open(
+    _ folder: DataFolder, past: Past? = nil
+  ) throws(LedgerError) -> QueryReader {
     try folder.requireJournal()
     let connection = try SQLiteConnection.open(":memory:", .read)
     // What does not fit is sorted and collected on the disk (sqlite.org/tempfiles.html). This
@@ -45,19 +67,24 @@ public final class QueryReader {
     try connection.execute("PRAGMA temp_store=FILE")
     var files = QueryFiles(folder, connection)
     try files.attachJournal()
-    try files.attachProjection()
-    try files.attachCustomers()
-    return try QueryReader(files)
+    if let past {
+      try files.attach(past: past)
+    } else {
+      try files.attachProjection()
+      try files.attachCustomers()
+    }
+    return try QueryReader(files, SQLView.all.compactMap { past == nil ? $0 : $0.ofThePast })
   }
 
-  private init(_ files: QueryFiles) throws(LedgerError) {
+  private init(_ files: QueryFiles, _ views: [SQLView]) throws(LedgerError) {
     connection = files.connection
     atRest = files.atRest
     sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, Self.maximumLength)
     let tables = try files.tables()
-    let present = SQLView.all.filter { view in
+    let present = views.filter { view in
       tables.contains { $0.schema == view.schema && $0.name == view.name }
     }
+    viewsOfNow = Set(SQLView.all.map(\.name)).subtracting(views.map(\.name))
     missingViews = Set(SQLView.all.map(\.name)).subtracting(present.map(\.name))
     names = try Self.names(of: present, connection)
   }
@@ -152,7 +179,9 @@ public final class QueryReader {
     case SQLITE_IOERR where code == Self.noMemoryForPages: return .memoryLimit
     case SQLITE_ERROR, SQLITE_AUTH, SQLITE_TOOBIG, SQLITE_MISMATCH, SQLITE_RANGE,
       SQLITE_CONSTRAINT:
-      if let view = missingView(message) { return .missing(view: view) }
+      if let view = missingView(message) {
+        return viewsOfNow.contains(view) ? .ofNow(view: view) : .missing(view: view)
+      }
       let isRefused = Self.refusals.contains { message.hasPrefix($0) }
       return .usage(isRefused ? "\(message); \(Self.selectAlone)" : message)
     default: return .of(code, message)

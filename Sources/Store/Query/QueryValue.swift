@@ -2,7 +2,7 @@ import Platform
 public import StrictJSON
 
 /// One value of a query's result, with SQLite's five types (sqlite.org/datatype3.html).
-public enum QueryValue: Sendable, Equatable {
+public enum QueryValue: Sendable, Hashable {
   case null
   case integer(Int64)
   case real(Double)

@@ -38,6 +38,16 @@ public struct SQLView: Sendable {
   /// A query for help texts.
   public static let exampleQuery = "SELECT status, count(*) FROM entitlement_v1 GROUP BY status"
 
+  /// The same view of a projection of the past; nil if it is of now alone.
+  var ofThePast: SQLView? {
+    switch schema {
+    case Self.projectionSchema: self
+    case Self.journalSchema where name == Self.journal.name:
+      SQLView(name: name, meaning: meaning, columns: columns, schema: Self.temporarySchema)
+    default: nil
+    }
+  }
+
   /// The names of all views, for messages.
   static var nameList: String {
     let names = all.map(\.name)

@@ -188,8 +188,8 @@ package final class SQLiteConnection {
     try execute("PRAGMA \(schema).cache_size=-4000")
   }
 
-  /// From now on every moment that SQL asks `julianday` for is this one: the views of a projection
-  /// take the time from it alone (sqlite.org/c3ref/create_function.html).
+  /// From now on `julianday('now')` is this moment: the views of a projection take the time from it
+  /// alone (sqlite.org/c3ref/create_function.html).
   ///
   /// - Parameter time: milliseconds since 1970.
   /// - Throws: what SQLite reports.
@@ -197,9 +197,14 @@ package final class SQLiteConnection {
     let code = sqlite3_create_function_v2(
       handle, "julianday", 1, SQLITE_UTF8 | SQLITE_INNOCUOUS,
       UnsafeMutableRawPointer(bitPattern: Int(time)),
-      { context, _, _ in
-        let time = Double(Int(bitPattern: sqlite3_user_data(context)))
-        sqlite3_result_double(context, time / 86_400_000 + 2_440_587.5)
+      { context, _, values in
+        guard let value = values?[0] else { return }
+        if sqlite3_value_text(value).map({ String(cString: $0).lowercased() }) == "now" {
+          let time = Double(Int(bitPattern: sqlite3_user_data(context)))
+          sqlite3_result_double(context, time / 86_400_000 + 2_440_587.5)
+        } else {
+          answerAsUsual(context, value)
+        }
       }, nil, nil, nil)
     guard code == SQLITE_OK else { throw error(code) }
   }
@@ -335,4 +340,17 @@ package final class SQLiteConnection {
   private func error(_ code: Int32) -> LedgerError {
     .of(code, String(cString: sqlite3_errmsg(handle)))
   }
+}
+
+/// Answers with the Julian day of another value than 'now', which SQLite tells as text too
+/// (sqlite.org/lang_datefunc.html).
+private func answerAsUsual(_ context: OpaquePointer?, _ value: OpaquePointer) {
+  let database = sqlite3_context_db_handle(context)
+  var raw: OpaquePointer?
+  let sql = "SELECT CAST(strftime('%J', ?) AS REAL)"
+  defer { sqlite3_finalize(raw) }
+  guard sqlite3_prepare_v2(database, sql, -1, &raw, nil) == SQLITE_OK,
+    sqlite3_bind_value(raw, 1, value) == SQLITE_OK, sqlite3_step(raw) == SQLITE_ROW
+  else { return sqlite3_result_error_code(context, sqlite3_errcode(database)) }
+  sqlite3_result_value(context, sqlite3_column_value(raw, 0))
 }

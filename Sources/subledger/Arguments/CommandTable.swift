@@ -142,7 +142,9 @@ enum CommandTable {
         + "Nothing but SELECT is allowed. Prints a table of at most 10,000 rows, fewer where they "
         + "are very long; --json and --csv print all rows, blobs as hexadecimal digits. SQL is "
         + "read from standard input with -. SQLite has 128 MiB of memory for it, and puts what "
-        + "does not fit into temporary files. Also works while a daemon runs.",
+        + "does not fit into temporary files. Also works while a daemon runs. --known-at reads "
+        + "what had been received by a time, and folds the journal up to it first; three such "
+        + "files are kept in the data folder.",
       usage: "'SELECT …' | - | --schema", flags: QueryCommand.flags,
       example: "subledger query \"\(SQLView.exampleQuery)\"", action: QueryCommand.run),
     Command(
@@ -151,7 +153,8 @@ enum CommandTable {
         + "states to customers in Production, in units of the currency; nothing is converted. "
         + "Times are UTC. `subledger help finance` says what these sums are not. Reads as query "
         + "does: a table, all rows with --json or --csv, and at most as many seconds as are "
-        + "allowed. --sql prints the SELECT, to be changed and run by query.",
+        + "allowed. --sql prints the SELECT, to be changed and run by query. --known-at answers as "
+        + "it was known at a time; --compare says what differs from then, and why.",
       usage: "[NAME]", flags: ReportCommand.flags, operands: Report.all.map(\.name),
       example: "subledger report charges --month 2026-08", action: ReportCommand.run),
   ]

@@ -268,8 +268,12 @@ import Testing
       "POST", "/v1/customers/\(name)/grants?by=account", "{\"entitlement\":\"pro\"}",
       fields: "Idempotency-Key: key-of-\(name)\r\n")
     #expect(granted.status == 200, "\(granted.text)")
+    let past = try served.installation.run("query", "SELECT 1", "--known-at", "2026-01-01")
+    #expect(past.code == 0, "\(past)")
     let erased = try served.ask("DELETE", "/v1/accounts/\(name)")
     #expect(erased.status == 200, "\(erased.text)")
+    let files = try FileManager.default.contentsOfDirectory(atPath: served.installation.data.path)
+    #expect(!files.contains { $0.hasPrefix("past-") }, "\(files)")
     #expect(try served.daemon.logged("\"erased\"", "\"status\":200").contains("writer"))
     #expect(try served.ask("DELETE", "/v1/accounts/\(name)").status == 404)
     let customer = try served.customer(name)

@@ -1,4 +1,5 @@
 import Glibc
+import Ledger
 import Platform
 import Store
 
@@ -7,7 +8,7 @@ enum QueryCommand {
   static let flags: [Command.Flag] = [
     .init("--schema", "describe the views and their columns"), .json,
     .init("--csv", "print CSV with a line of column names; lines end with LF"),
-    limit,
+    limit, PastRows.knownAt, PastRows.asOf,
   ]
   static let limit = Command.Flag(
     "--limit-seconds", "N", "stop the query N seconds after its start (30)")
@@ -47,20 +48,32 @@ enum QueryCommand {
     _ prepare: (QueryReader) throws(LedgerError) -> Query
   ) throws(LedgerError) -> ExitCode {
     guard !cancellation.isRequested else { return .interrupted }
+    QueryReader.limitMemory()
+    let past = try PastRows(arguments, cancellation)
     let folder = try arguments.readableFolder()
-    // Ends the process where an instruction of SQLite takes long, or the output is not read.
-    let limit = QueryLimit(
+    let limit = limit(name, seconds, cancellation)
+    try limit.start()
+    defer { limit.end() }
+    do throws(LedgerError) {
+      let reader = if let past { past.reader } else { try QueryReader.open(folder) }
+      if past != nil { try PastProjection.limitKept(folder) }
+      try print(try prepare(reader), limit, arguments)
+    } catch {
+      throw past?.discarded(after: error) ?? error
+    }
+    return .good
+  }
+
+  /// Ends the process where an instruction of SQLite takes long, or the output is not read.
+  static func limit(
+    _ name: String, _ seconds: Int64, _ cancellation: Cancellation
+  ) -> QueryLimit {
+    QueryLimit(
       seconds: seconds, isInterrupted: { cancellation.isRequested },
       onOverrun: { error in
         Terminal.errorUnlessBlocked("subledger \(name): \(error)")
         _exit(ExitCode.unavailable.rawValue)
       })
-    try limit.start()
-    defer { limit.end() }
-    QueryReader.limitMemory()
-    let reader = try QueryReader.open(folder)
-    try print(try prepare(reader), limit, arguments)
-    return .good
   }
 
   private static func sql(

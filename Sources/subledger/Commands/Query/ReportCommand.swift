@@ -11,7 +11,8 @@ enum ReportCommand {
     .init("--sql", "print the SELECT for subledger query, and run nothing"),
     .init("--postgresql", "print the SELECT for a mirror in PostgreSQL, and run nothing"),
     .json, .init("--csv", "print CSV with a line of column names; lines end with LF"),
-    QueryCommand.limit,
+    QueryCommand.limit, PastRows.knownAt,
+    .init("--compare", "T", "print what is another than was known at T, and what came since"),
   ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
@@ -27,7 +28,7 @@ enum ReportCommand {
     for parameter in Report.Parameter.allCases {
       given[parameter] = arguments["--\(parameter.rawValue)"]
     }
-    let values = try report.values(given, at: Clock.now())
+    let values = try report.values(given, at: try PastRows.moment(arguments) ?? Clock.now())
     for dialect in [("--sql", Report.Dialect.sqlite), ("--postgresql", .postgresql)]
     where arguments.has(dialect.0) {
       Terminal.print(report.text(values, dialect.1))
@@ -36,6 +37,12 @@ enum ReportCommand {
     let seconds = try QueryCommand.seconds(arguments)
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
+    if let time = try arguments.time("--compare") {
+      let comparison = ReportComparison(
+        report: report, values: values, arguments: arguments, seconds: seconds,
+        cancellation: cancellation)
+      return try comparison.run(since: time)
+    }
     return try QueryCommand.answer(arguments, "report", seconds, cancellation) {
       reader throws(LedgerError) in try reader.prepare(report, values)
     }
