@@ -51,6 +51,16 @@ public struct RefundStatement: Sendable, Hashable {
     case sending(ConsumptionInformation, policy: String?)
     /// What Apple answered to a sending, by the UUID of that statement.
     case answered(NotificationUUID, Answer)
+    /// A time came, of which whoever subscribed is told; nothing else depends on it.
+    case reached(Milestone)
+  }
+
+  /// The raw value is for journals, in the place of Apple's notificationType.
+  public enum Milestone: String, Sendable {
+    /// Three hours are left, and nothing is decided.
+    case due = "REFUND_DUE"
+    /// The deadline passed before Apple took anything.
+    case missed = "REFUND_MISSED"
   }
 
   /// Why nothing is sent.
@@ -82,6 +92,12 @@ public struct RefundStatement: Sendable, Hashable {
 // MARK: JSON
 
 extension RefundStatement {
+  /// All that `notificationType` may be.
+  public static let types: Set = [
+    "REFUND_WORD", "REFUND_WITHHELD", "REFUND_SENDING", "REFUND_ANSWER",
+    Milestone.due.rawValue, Milestone.missed.rawValue,
+  ]
+
   /// In the place of Apple's notificationType.
   public var notificationType: String {
     switch content {
@@ -89,6 +105,7 @@ extension RefundStatement {
     case .withheld: "REFUND_WITHHELD"
     case .sending: "REFUND_SENDING"
     case .answered: "REFUND_ANSWER"
+    case .reached(let milestone): milestone.rawValue
     }
   }
 
@@ -113,8 +130,11 @@ extension RefundStatement {
       if case .object(let all) = information.json { members += all.map { ($0, $1) } }
       members.append(("policy", policy.map(JSONValue.string)))
     case .answered(let sending, let answer):
-      members += [("sending", .string(sending.description)), ("answer", .string(answer.name))]
-      if case .refused(let code) = answer { members.append(("code", code.map(JSONValue.integer))) }
+      members += [
+        ("sending", .string(sending.description)), ("answer", .string(answer.name)),
+        ("code", answer.code.map(JSONValue.integer)),
+      ]
+    case .reached: break
     }
     return members.compactMap { name, value in value.map { (name, $0) } }
   }
@@ -144,7 +164,7 @@ extension RefundStatement {
       let answer = root["answer"]?.string.flatMap { Answer.named($0, code: root["code"]?.integer) }
       let sending = root["sending"]?.string.flatMap(NotificationUUID.init)
       content = sending.flatMap { sending in answer.map { .answered(sending, $0) } }
-    default: content = nil
+    case let type: content = type.flatMap(Milestone.init).map { .reached($0) }
     }
     guard let content else { return nil }
     self.init(content, about: request)
@@ -187,6 +207,11 @@ extension RefundStatement.Answer {
     case .refused: "refused"
     case .failed: "failed"
     }
+  }
+
+  /// Apple's code of a refusal.
+  public var code: Int64? {
+    if case .refused(let code) = self { code } else { nil }
   }
 
   fileprivate static func named(_ name: String, code: Int64?) -> Self? {

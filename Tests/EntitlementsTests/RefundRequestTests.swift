@@ -248,6 +248,33 @@ import Testing
     return events
   }
 
+  @Test func `each thing that becomes of a request is told once`() throws {
+    let steps: [([RefundEvent], [RefundNews])] = [
+      (Self.opened, [.opened]),
+      (Self.statement(1, .reached(.due), at: 9), [.due]),
+      (Self.statement(2, .sending(Self.information, policy: "p"), at: 10), []),
+      (Self.statement(3, .answered(NotificationUUID(high: 8, low: 2), .failed), at: 10), []),
+      (Self.statement(4, .sending(Self.information, policy: "p"), at: 11), []),
+      (
+        Self.statement(5, .answered(NotificationUUID(high: 8, low: 4), .accepted), at: 11),
+        [.answered]
+      ),
+      (Self.statement(6, .reached(.missed), at: 12), [.missed]),
+      (Self.event(2, "REFUND", at: 13) { $0.revocationDate = Self.start }, [.closed]),
+      (Self.event(3, "REFUND", at: 14) { $0.revocationDate = Self.start }, []),
+      (Self.event(4, "REFUND_REVERSED", at: 15), [.closed]),
+    ]
+    var (events, before): ([RefundEvent], RefundRequest?) = ([], nil)
+    for (index, (step, news)) in steps.enumerated() {
+      events += step
+      let request = try Self.one(events)
+      #expect(request.news(since: before) == news, "\(index)")
+      before = request
+    }
+    // All at once, as where the request is received after its outcome.
+    #expect(before?.news(since: nil) == RefundNews.allCases)
+  }
+
   private static func eachHistory(
     _ body: ([RefundEvent], inout SplitMix64, UInt64) -> Void
   ) {

@@ -108,7 +108,7 @@ private struct Choice {
 
 extension RefundFacts {
   /// Whether the customer consents, by what was said last; nil: nobody has said it.
-  fileprivate func consent(for request: RefundRequest) -> Bool? {
+  public func consent(for request: RefundRequest) -> Bool? {
     let said = request.word.map { ($0.customerConsented, request.wordAt ?? .min) }
     guard let said else { return consent?.isGranted }
     guard let consent, consent.at != said.1 else {

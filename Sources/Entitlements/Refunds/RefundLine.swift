@@ -38,6 +38,8 @@ public struct RefundLine: Sendable, Equatable {
   }
   /// Milliseconds since 1970.
   public var deadline: Int64 { self["deadline_ms"].integer ?? 0 }
+  /// As of `RefundRequest`, milliseconds since 1970.
+  public var dueAt: Int64 { RefundRequest.dueAt(deadline) }
   public var state: RefundRequest.State? { self["state"].text.flatMap(RefundRequest.State.init) }
 
   /// As it is at a time, milliseconds since 1970: the view `refund_request_v1` says the same.
@@ -148,6 +150,17 @@ private struct RefundSource: Sendable {
       "customer_consented", .flag, "What your backend said last of the customer's consent, with it."
     ) { .of($0.request.word?.customerConsented) },
     Line(
+      "delivery_status", .oneOf(ConsumptionInformation.Delivery.allCases.map(\.rawValue)),
+      "Whether it was delivered, as your backend said last."
+    ) { .of($0.request.word?.delivery?.rawValue) },
+    Line("sample_content_provided", .flag, "Whether there was a sample, as it said last.") {
+      .of($0.request.word?.sampleContentProvided)
+    },
+    Line(
+      "consumption_percentage", .integer,
+      "How much was used, as it said last, in thousandths of a percent."
+    ) { .of($0.request.word?.consumptionPercentage) },
+    Line(
       "refund_preference", .oneOf(RefundPreference.allCases.map(\.rawValue)),
       "What it wants; null: the policies decide."
     ) { .of($0.request.word?.preference?.rawValue) },
@@ -162,9 +175,22 @@ private struct RefundSource: Sendable {
     Line("sent_preference", .text, "The refundPreference that Apple was last told; null: none.") {
       .of($0.request.sendings.last?.information.preference?.rawValue)
     },
+    Line("sent_delivery_status", .text, "The deliveryStatus that Apple was last told.") {
+      .of($0.request.sendings.last?.information.delivery.rawValue)
+    },
+    Line(
+      "sent_sample_content_provided", .flag, "The sampleContentProvided that Apple was last told."
+    ) { .of($0.request.sendings.last?.information.sampleContentProvided) },
+    Line(
+      "sent_consumption_percentage", .integer,
+      "The consumptionPercentage that Apple was last told; null: none."
+    ) { .of($0.request.sendings.last?.information.consumptionPercentage) },
     Line(
       "answer", .text, "What Apple last answered: accepted, refused, or failed; null: not known."
     ) { .of($0.request.sendings.last?.answer?.name) },
+    Line("answer_code", .integer, "Apple's code of a refusal; null if it gave none.") {
+      .of($0.request.sendings.last?.answer?.code)
+    },
   ]
 
   private static let outcome = [
@@ -200,7 +226,7 @@ private struct RefundSource: Sendable {
 }
 
 extension RefundRequest.Outcome {
-  fileprivate static let names = ["refunded", "declined", "reversed"]
+  public static let names = ["refunded", "declined", "reversed"]
 
   /// For rows and answers.
   public var name: String {

@@ -58,11 +58,12 @@ public struct RefundRequest: Sendable, Equatable {
   public fileprivate(set) var sendings: [Sending] = []
   /// Why nothing is sent.
   public fileprivate(set) var withholding: RefundStatement.Withholding?
+  fileprivate(set) var milestones: Set<RefundStatement.Milestone> = []
   /// What is decided by what was said and done last.
   private var settled: State?
 
   /// The policy that decided last; nil for the backend, and where nothing is decided.
-  var decidingPolicy: String? {
+  public var decidingPolicy: String? {
     guard let withholding else { return sendings.last?.policy }
     return if case .silent(let policy) = withholding { policy } else { nil }
   }
@@ -72,6 +73,9 @@ public struct RefundRequest: Sendable, Equatable {
   public var deadline: Int64 { openedAt.advanced(orBoundBy: 12 * Self.hour) }
   /// The last time at which what failed is sent again.
   public var lastTry: Int64 { deadline.subtracting(orBoundBy: Self.hour / 12) }
+
+  /// When it is told that nothing is decided yet: three hours before the deadline.
+  static func dueAt(_ deadline: Int64) -> Int64 { deadline.subtracting(orBoundBy: 3 * hour) }
 
   public func state(at time: Int64) -> State {
     if sendings.contains(where: { $0.answer == .accepted }) { return .answered }
@@ -157,6 +161,7 @@ extension RefundRequest {
       sendings[place].answer = answer
       // What the backend said meanwhile was not refused.
       if case .refused = answer, sendings[place].at >= wordAt ?? .min { settled = .refused }
+    case .reached(let milestone): milestones.insert(milestone)
     }
   }
 }
@@ -189,6 +194,7 @@ extension RefundEvent {
       case .withheld: (true, 1)
       case .sending: (true, 2)
       case .answered: (true, 3)
+      case .reached: (true, 4)
       }
     }
   }

@@ -124,10 +124,10 @@ extension Journal {
     switch statement.content {
     case .grant: return nil
     case .refund, .consent:
-      // A word is repeated by a client that saw no answer, whatever was done since.
-      guard ["REFUND_WORD", "REFUND_CONSENT"].contains(statement.notificationType) else {
-        return nil
-      }
+      // A word is repeated by a client that saw no answer, whatever was done since; a time comes
+      // once.
+      let once = ["REFUND_WORD", "REFUND_CONSENT", "REFUND_DUE", "REFUND_MISSED"]
+      guard once.contains(statement.notificationType) else { return nil }
       let last = try StoredStatement.read(StoredStatement.ofType, connection, codec) {
         $0.bind(1, statement.mac).bind(2, 0).bind(3, statement.notificationType)
       }.last {
