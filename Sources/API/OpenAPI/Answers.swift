@@ -82,8 +82,8 @@ enum Answers {
       ["accepted", "duplicate"],
       "Accepted: it is a new event. Duplicate: the same was said last of this request."
     ) { $0.outcome },
-    JSONMember("refund_request", .optional(RefundLine.object.schema)) {
-      $0.request.map(RefundLine.object.json) ?? .null
+    JSONMember("refund_request", .optional(RefundDocument.object.schema)) {
+      $0.request.map { RefundDocument($0).json } ?? .null
     },
   ])
 

@@ -14,10 +14,15 @@ extension Route {
     "Lists requests of customers for refunds, the nearest deadline first.",
     [
       Parameter(
+        "order", .choice(["oldest", "newest"]), "Newest: the latest deadline first."),
+      Parameter(
         "state", .words(RefundRequest.State.allCases.map(\.rawValue)),
         "Only requests in one of these states, separated by commas."),
       Parameter("deadline_before", .time, "Only requests with a deadline before this time."),
       Parameter("customer", .text, "Only requests of this customer; `by` says what the id is."),
+      Parameter(
+        "include", .words(["outlook"]),
+        "outlook: with each request that waits, what would be done now by the policies."),
       .by, .onlyEnvironment, .onlyBundleId, .limit(500, default: 50), .after, .minSeq,
     ],
     replies: .usual("One page of requests.", "RefundRequestList"),
@@ -52,6 +57,7 @@ extension LedgerHandler {
     var filter = LedgerReader.RefundFilter()
     filter.states = Set(query.list("state").compactMap(RefundRequest.State.init))
     filter.deadlineBefore = query.time("deadline_before")
+    filter.isNewestFirst = query["order"] == "newest"
     let kind = query["by"].flatMap(LedgerReader.CustomerQuestion.IdKind.init) ?? .appAccountToken
     filter.customer = query["customer"].map { ($0, kind) }
     (filter.environment, filter.bundleId) = (query.environment, query["bundle_id"])
@@ -60,19 +66,23 @@ extension LedgerHandler {
       parts.count == 2 ? Int64(parts[0]).map { (deadline: $0, uuid: parts[1]) } : nil
     }
     guard place == nil || after != nil else { return service.finished(Problem.response(.after)) }
+    let policies = query.list("include").isEmpty ? nil : service.configuration.refundPolicies ?? []
     return readRefunds(call) { [filter] reader, question throws(LedgerError) in
       let page = try reader.refundRequests(
         filter, after: after, limit: call.limit, question)
       return .json(
-        page.requests.map(RefundLine.object.json),
-        next: page.next.map { "\($0.deadline).\($0.uuid)" }, of: RefundLine.object)
+        try page.requests.map { line throws(LedgerError) in
+          guard let policies, line.state == .waiting else { return RefundDocument(line).json }
+          let outlook = try reader.outlook(of: line, policies, at: question.now)
+          return RefundDocument(line, outlook).json
+        }, next: page.next.map { "\($0.deadline).\($0.uuid)" }, of: RefundDocument.object)
     }
   }
 
   fileprivate func getRefundRequest(_ call: Call) -> HTTPResponse? {
     readRefunds(call) { reader, question throws(LedgerError) in
       let found = try reader.newestRefundRequest(about: call.id, question)
-      return found.map { .json(RefundLine.object.json($0)) } ?? Problem.noSuchRefundRequest
+      return found.map { .json(RefundDocument($0).json) } ?? Problem.noSuchRefundRequest
     }
   }
 

@@ -2,7 +2,6 @@ public import AppStore
 public import Entitlements
 public import Platform
 public import Store
-public import StrictJSON
 
 /// Requests for refunds, by their deadlines.
 extension LedgerReader {
@@ -17,6 +16,8 @@ extension LedgerReader {
     public var customer: (id: String, kind: CustomerQuestion.IdKind)?
     public var environment: Environment?
     public var bundleId: String?
+    /// Whether the latest deadline comes first.
+    public var isNewestFirst = false
 
     public init() {}
   }
@@ -45,20 +46,21 @@ extension LedgerReader {
       var last = place
       while found.count <= limit {
         let page = try opened.reader.refundRequests(
-          about: filter.transactionId, after: last, limit: limit + 1)
+          about: filter.transactionId, after: last, limit: limit + 1,
+          isNewestFirst: filter.isNewestFirst)
         found += page.filter { later[$0.key] == nil }.map { $0.shown(at: question.now) }
           .filter(isWanted)
         guard page.count > limit, let end = page.last,
-          end.deadline < filter.deadlineBefore ?? .max
+          filter.isNewestFirst || end.deadline < filter.deadlineBefore ?? .max
         else { break }
         last = end.place
       }
     }
     guard isRead != nil else { throw .notReady(state) }
     found += later.values.flatMap(\.requests).map { $0.shown(at: question.now) }.filter { line in
-      isWanted(line) && place.map { $0 < line.place } ?? true
+      isWanted(line) && place.map { filter.puts($0, before: line.place) } ?? true
     }
-    found.sort { $0.place < $1.place }
+    found.sort { filter.puts($0.place, before: $1.place) }
     let page = Array(found.prefix(limit))
     return (page, found.count > limit ? page.last?.place : nil)
   }
@@ -77,6 +79,21 @@ extension LedgerReader {
   }
 }
 
+extension LedgerReader {
+  /// A request as it was told with an event, through which it and its purchase are folded.
+  ///
+  /// - Parameter time: milliseconds since 1970.
+  /// - Throws: what SQLite reports.
+  public func refundLine(
+    _ request: RefundRequest, of key: StreamKey, through seq: Int64, at time: Int64
+  ) throws(LedgerError) -> RefundLine {
+    var question = Question(now: time)
+    question.through = seq
+    let state = try journaledState(of: key, question)
+    return RefundLine(key, request, state, state.lines(of: key)).shown(at: time)
+  }
+}
+
 extension NewStatement {
   /// What is said of a request.
   public init(_ content: RefundStatement.Content, about line: RefundLine, token: String) {
@@ -90,6 +107,10 @@ extension NewStatement {
 }
 
 extension LedgerReader.RefundFilter {
+  fileprivate func puts(
+    _ one: ProjectionReader.RefundPlace, before other: ProjectionReader.RefundPlace
+  ) -> Bool { isNewestFirst ? other < one : one < other }
+
   /// - Parameter claimed: the purchases of the customer, if an account is asked for.
   fileprivate func matches(_ line: RefundLine, _ claimed: [StreamKey]) -> Bool {
     guard states.isEmpty || line.state.map(states.contains) ?? false,
@@ -112,11 +133,4 @@ extension LedgerReader.RefundFilter {
 extension RefundLine {
   /// Its place in the order of a list.
   public var place: ProjectionReader.RefundPlace { (deadline, uuid) }
-
-  public static let object = JSONObject<RefundLine>(
-    "RefundRequest",
-    [.type("refund_request")]
-      + RefundField.members(of: RefundField.all).map { field in
-        JSONMember<RefundLine>(field.name, field.schema) { field.json(of: $0) }
-      })
 }

@@ -276,10 +276,15 @@ extension LedgerError.Code {
 }
 
 extension LedgerError {
-  /// No row can be read for a list: the projection is in this state.
+  /// No row can be read for a list: the projection is in this state. Where no daemon runs, nothing
+  /// is being built.
   static func notReady(_ state: ProjectionState) -> LedgerError {
-    LedgerError(
-      .notReady, .temporary, "the projection is being built", next: "try again",
+    let isAbsent = state == .absent
+    return LedgerError(
+      .notReady, .temporary,
+      isAbsent ? "there are no rows that can be read" : "the projection is being built",
+      next: isAbsent
+        ? "start `subledger serve`, or run `subledger rebuild --apply`" : "try again",
       detail: state.rawValue)
   }
 

@@ -130,7 +130,7 @@ extension SQLView {
     requestExpressions[field.column].map { "\($0) AS \(field.column)" } ?? "r.\(field.column)"
   }.joined(separator: ",\n  ")
 
-  private static let requestExpressions = [
+  static let requestExpressions = [
     "environment": "a.environment", "bundle_id": "a.bundle_id",
     "original_transaction_id": "e.original_transaction_id",
     "state": "iif(r.state = 'waiting' AND r.deadline_ms <= clock.now, 'missed', r.state)",

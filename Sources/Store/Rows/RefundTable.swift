@@ -72,24 +72,63 @@ extension RowReading {
   }
 }
 
+/// How many requests for refunds are alike.
+public struct RefundCount: Sendable {
+  public let app: ProjectionReader.Counts.App
+  /// A `RefundRequest.State`.
+  public let state: String
+  /// As in `refund_request_v1`.
+  public let policy: String?
+  public let outcome: String?
+  public let count: Int64
+  /// The earliest of them, milliseconds since 1970.
+  public let deadline: Int64
+}
+
 extension ProjectionReader {
+  /// How many requests for refunds there are at a time, milliseconds since 1970.
+  ///
+  /// - Throws: what SQLite reports.
+  public func refundCounts(at now: Int64) throws(LedgerError) -> [RefundCount] {
+    let shown = ["state", "outcome"].map { SQLView.requestExpressions[$0] ?? "" }
+    return try connection.statement(
+      """
+      WITH clock AS (SELECT ?1 AS now)
+      SELECT r.app_id, \(shown[0]) AS state, r.policy, \(shown[1]) AS outcome, count(*),
+        min(r.deadline_ms)
+      FROM clock CROSS JOIN refund_request r GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+      """
+    ).bind(1, now).all { row throws(LedgerError) in
+      let app = try reading.values.app(row.int(0))
+      return RefundCount(
+        app: .init(environment: app.environment, bundleId: app.bundleId), state: row.text(1),
+        policy: row.optionalText(2), outcome: row.optionalText(3), count: row.int(4),
+        deadline: row.int(5))
+    }
+  }
+
   /// The place of a request in their order: its deadline, then its UUID.
   public typealias RefundPlace = (deadline: Int64, uuid: String)
 
   /// Requests for refunds in the order of their deadlines, after one, as they are stored.
   ///
-  /// - Parameter transactionId: only those about this transaction; nil for all.
+  /// - Parameters:
+  ///   - transactionId: only those about this transaction; nil for all.
+  ///   - isNewestFirst: whether the order is the other way round.
   /// - Throws: `LedgerError.corrupt` when one is damaged, otherwise what SQLite reports.
   public func refundRequests(
-    about transactionId: String?, after place: RefundPlace?, limit: Int
+    about transactionId: String?, after place: RefundPlace?, limit: Int,
+    isNewestFirst: Bool = false
   ) throws(LedgerError) -> [RefundLine] {
-    try connection.statement(
+    let (sign, order) = isNewestFirst ? ("<", "DESC") : (">", "ASC")
+    let start = place ?? (isNewestFirst ? .max : .min, "")
+    return try connection.statement(
       RefundTable.select + """
          WHERE \(transactionId == nil ? "?4 IS NULL" : "r.transaction_id = ?4")
-          AND (r.deadline_ms, r.notification_uuid) > (?1, ?2)
-        ORDER BY r.deadline_ms, r.notification_uuid LIMIT ?3
+          AND (r.deadline_ms, r.notification_uuid) \(sign) (?1, ?2)
+        ORDER BY r.deadline_ms \(order), r.notification_uuid \(order) LIMIT ?3
         """
-    ).bind(1, place?.deadline ?? .min).bind(2, place?.uuid ?? "").bind(3, Int64(limit))
-      .bind(4, transactionId).all(reading.request)
+    ).bind(1, start.deadline).bind(2, start.uuid).bind(3, Int64(limit)).bind(4, transactionId)
+      .all(reading.request)
   }
 }

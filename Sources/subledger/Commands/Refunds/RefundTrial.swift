@@ -49,17 +49,3 @@ enum RefundTrial {
     return .good
   }
 }
-
-extension RefundDecision {
-  /// What is done, and by whom.
-  var title: String {
-    switch self {
-    case .send(let information, let policy, _):
-      "\(policy ?? "backend"): \(information.preference?.rawValue ?? "NONE")"
-    case .withhold(.silent(policy: let policy)): "\(policy ?? "backend"): SILENT"
-    case .withhold(let reason): "nothing is sent: \(reason.name)"
-    case .wait(let time): "waits until \(Timestamp.text(time))"
-    case .open: "nobody decides"
-    }
-  }
-}

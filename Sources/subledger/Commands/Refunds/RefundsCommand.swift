@@ -27,13 +27,16 @@ enum RefundsCommand {
       "answer: "
         + ConsumptionInformation.Delivery.allCases.map(\.rawValue).joined(separator: ", ")),
     .init("--sample", "yes|no", "answer: Apple's sampleContentProvided"),
-    .init("--consumed", "N", "answer: how much was used, in thousandths of a percent"),
+    .init(
+      "--consumed", "N",
+      "answer: how much was used, in thousandths of a percent, 0...\(whole)"),
     .init(
       "--prefer", "WORD",
       "answer: "
         + RefundPreference.allCases.map(\.rawValue).joined(separator: ", ")), .json,
   ]
 
+  private static let whole = ConsumptionInformation.wholePercentage
   private static let kinds = IdKind.allCases.map(\.rawValue).joined(separator: ", ")
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
@@ -55,11 +58,11 @@ enum RefundsCommand {
       try filter(arguments), after: nil, limit: limit, question)
     if arguments.has("--dry-run") { return try dryRun(page.requests, reader, arguments) }
     guard !arguments.has("--json") else {
-      for line in page.requests { Terminal.print(RefundLine.object.json(line)) }
+      for line in page.requests { Terminal.print(RefundDocument(line).json) }
       return .good
     }
     var table = QueryTable([
-      "deadline", "state", "transaction", "product", "reason", "outcome", "environment",
+      "deadline", "state", "transaction", "product", "reason", "told", "outcome", "environment",
     ])
     for line in page.requests { table.addOrPrint(cells(line)) }
     if !page.requests.isEmpty { table.print() }
@@ -75,13 +78,10 @@ enum RefundsCommand {
   ) throws(LedgerError) -> ExitCode {
     let policies = try arguments.configuration().refundPolicies ?? []
     for line in requests where line.state == .waiting {
-      guard let (request, facts) = try reader.refundFacts(of: line) else { continue }
-      let decision = RefundDecision(on: request, facts, policies, at: Clock.now()).title
+      guard let outlook = try reader.outlook(of: line, policies, at: Clock.now()) else { continue }
       Terminal.print(
-        .object([
-          ("object", .string("refund_decision")),
-          ("transaction_id", .string(line.transactionId)), ("decision", .string(decision)),
-        ]), or: line.transactionId.padded(to: 26) + decision, arguments)
+        RefundDocument(line, outlook).json,
+        or: line.transactionId.padded(to: 26) + outlook.decision.title, arguments)
     }
     return .good
   }
@@ -110,9 +110,18 @@ enum RefundsCommand {
     return [
       .text(Timestamp.text(line.deadline)), .text(state ?? line.state?.rawValue ?? "–"),
       .text(line.transactionId), .text(line["product_id"].text ?? "–"),
-      .text(line["reason"].text ?? "–"), .text(line["outcome"].text ?? "–"),
+      .text(line["reason"].text ?? "–"), .text(told(line)), .text(line["outcome"].text ?? "–"),
       .text(line.key.environment.rawValue),
     ]
+  }
+
+  /// What Apple was told last, and its code if it refused that.
+  private static func told(_ line: RefundLine) -> String {
+    guard line["sent_at"] != .none else { return "–" }
+    let sent = [line["sent_delivery_status"].text, line["sent_preference"].text]
+    let code = line["answer_code"].integer.map { "code \($0)" }
+    return (sent + [line["sent_consumption_percentage"].integer.map { "\($0)" }, code])
+      .compactMap(\.self).joined(separator: " ")
   }
 
   /// Every request about a transaction, the newest last.
@@ -129,7 +138,7 @@ enum RefundsCommand {
       throw absent
     }
     for (number, line) in found.enumerated() {
-      let json = RefundLine.object.json(line)
+      let json = RefundDocument(line).json
       Terminal.print(
         json, or: (number == 0 ? "" : "\n") + QueryOptions.table(json), arguments)
     }
@@ -148,6 +157,7 @@ enum RefundsCommand {
   private static func answer(
     _ id: String, _ arguments: Arguments
   ) throws(LedgerError) -> ExitCode {
+    _ = try arguments.number("--consumed", 0...whole)
     let configuration = try arguments.configuration()
     let line = try QueryOptions.reader(configuration).newestRefundRequest(
       about: id, LedgerReader.Question(now: Clock.now()))
