@@ -61,6 +61,8 @@ public enum TypeDescriptions {
     "REFUND_WITHHELD": Entry("Apple is told nothing of a request for a refund"),
     "REFUND_SENDING": Entry("Apple is about to be told of a request for a refund"),
     "REFUND_ANSWER": Entry("Apple answered what it was told of a request for a refund"),
+    "REFUND_DUE": Entry("three hours are left to answer a request for a refund"),
+    "REFUND_MISSED": Entry("the deadline of a request for a refund passed without an answer"),
     "REFUND_CONSENT": Entry("the customer consented that Apple is told, or withdrew it"),
     "CATALOG": Entry("the owner changed which products give which entitlements"),
     "RECEIPT": Entry("a receipt of the app: its purchases as of then"),

@@ -11,6 +11,7 @@ final class RecoveryWorker {
   private var accounts = RecoveryAccounts()
   private(set) var schedule: RecoverySchedule?
   private var desk: RefundDesk?
+  private var beatAt: Int64?
   private var failuresAskedAt: Int64?
   private var reconciledAt: Int64?
   /// The reconciliation that is under way.
@@ -29,26 +30,19 @@ final class RecoveryWorker {
   init(_ service: RecoveryService) { self.service = service }
 
   func run() {
-    var beatAt = Int64.min
     service.thread.work {
-      // Without an app to ask about, nothing is stored and nothing is done.
-      let current = accounts.automatic(service.configuration())
+      // Without an app to ask about and requests to tell of, nothing is stored and nothing is done.
+      let configuration = service.configuration()
+      let current = accounts.automatic(configuration)
       service.update { $0.isOn = !current.isEmpty }
-      if current.isEmpty {
-        reconciliation = nil
-      } else if !service.ledger.duties.leases(.recovery) {
+      if current.isEmpty { reconciliation = nil }
+      if current.isEmpty, configuration.refundPolicies == nil { return .after(Self.poll) }
+      if !service.ledger.duties.leases(.recovery) {
         // Another daemon of the shared journal does it. Who takes over begins anew.
-        (reconciliation, schedule, beatAt) = (nil, nil, .min)
+        (reconciliation, schedule, beatAt) = (nil, nil, nil)
       } else {
         attempt { () throws(LedgerError) in
-          let now = Clock.now()
-          if schedule == nil { try begin(at: now) }
-          if beatAt == .min || now - beatAt >= Self.interval || now < beatAt {
-            try considerSilence(at: now)
-            try beat(at: now)
-            beatAt = now
-          }
-          try workIfDue(current, at: now)
+          if !current.isEmpty { try ask(current, at: Clock.now()) }
           if desk == nil { desk = try RefundDesk(service) }
           try desk?.work(current, at: Clock.now())
         }
@@ -64,6 +58,16 @@ final class RecoveryWorker {
       StoreErrors.record(.recovery, "recovery_failed", error)
       service.cancellation.wait(milliseconds: Self.interval)
     }
+  }
+
+  private func ask(_ current: [AppStoreAccount], at now: Int64) throws(LedgerError) {
+    if schedule == nil { try begin(at: now) }
+    if beatAt.map({ now - $0 >= Self.interval || now < $0 }) ?? true {
+      try considerSilence(at: now)
+      try beat(at: now)
+      beatAt = now
+    }
+    try workIfDue(current, at: now)
   }
 
   // MARK: Heartbeat

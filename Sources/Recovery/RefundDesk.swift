@@ -18,9 +18,15 @@ final class RefundDesk {
   /// The journal's head when the open requests were last looked at, and when.
   private var last: (seq: Int64, at: Int64)?
 
+  /// What was journaled of times that came.
+  private var reached: Set<String> = []
+
   /// Milliseconds until they are looked at again, if something was journaled, and if not.
   private static let (busy, idle): (Int64, Int64) = (2_000, 30_000)
-  private static let mostAtOnce = 1_000
+  private static let mostAtOnce = 500
+  /// Milliseconds after its deadline for which a missed request is told of, by a daemon that was
+  /// away.
+  private static let told: Int64 = 7 * 24 * 3_600_000
 
   init(_ service: RecoveryService) throws(LedgerError) {
     (self.service, reader) = (service, try LedgerReader(service.ledger))
@@ -39,27 +45,58 @@ final class RefundDesk {
       return
     }
     last = (seq, now)
-    for line in try open(at: now) where !service.cancellation.isRequested {
-      let account = accounts.first {
-        $0.environment == line.key.environment && $0.bundleId == line.key.bundleId
-      }
-      guard let account, let (request, facts) = try reader.refundFacts(of: line) else { continue }
-      switch RefundDecision(on: request, facts, policies, at: now) {
-      case .wait, .open: break
-      case .withhold(let reason): _ = try say(.withheld(reason), line)
-      case .send(let information, let policy, _):
-        guard let next = request.nextTry(at: now), next <= now else { continue }
-        try send(information, policy, line, account)
-      }
+    for line in try lines(.waiting, from: now, until: .max, at: now)
+    where !service.cancellation.isRequested {
+      let isDone = try act(on: line, accounts, policies, at: now)
+      if !isDone, line.dueAt <= now { try reach(.due, line) }
+    }
+    for line in try lines(.missed, from: now - Self.told, until: now + 1, at: now)
+    where !service.cancellation.isRequested {
+      try reach(.missed, line)
     }
   }
 
-  private func open(at now: Int64) throws(LedgerError) -> [RefundLine] {
+  /// Does what was decided about a request, if its time has come. Returns whether anything was.
+  private func act(
+    on line: RefundLine, _ accounts: [AppStoreAccount], _ policies: [RefundPolicy], at now: Int64
+  ) throws(LedgerError) -> Bool {
+    let account = accounts.first {
+      $0.environment == line.key.environment && $0.bundleId == line.key.bundleId
+    }
+    guard let account, let (request, facts) = try reader.refundFacts(of: line) else { return false }
+    switch RefundDecision(on: request, facts, policies, at: now) {
+    case .wait, .open: return false
+    case .withhold(let reason): _ = try say(.withheld(reason), line)
+    case .send(let information, let policy, _):
+      guard let next = request.nextTry(at: now), next <= now else { return false }
+      try send(information, policy, line, account)
+    }
+    return true
+  }
+
+  /// Journals that a time came, once: a repetition is the same event, whichever daemon says it.
+  private func reach(
+    _ milestone: RefundStatement.Milestone, _ line: RefundLine
+  ) throws(LedgerError) {
+    // What is forgotten here is asked of the journal again.
+    if reached.count > Self.mostAtOnce * 20 { reached = [] }
+    guard reached.insert("\(milestone.rawValue) \(line.uuid)").inserted else { return }
+    _ = try say(.reached(milestone), line)
+  }
+
+  private func lines(
+    _ state: RefundRequest.State, from time: Int64, until end: Int64, at now: Int64
+  ) throws(LedgerError) -> [RefundLine] {
     var filter = LedgerReader.RefundFilter()
-    filter.states = [.waiting]
-    return try reader.refundRequests(
-      filter, after: (now, ""), limit: Self.mostAtOnce, LedgerReader.Question(now: now)
-    ).requests
+    (filter.states, filter.deadlineBefore) = ([state], end)
+    var (lines, place): ([RefundLine], ProjectionReader.RefundPlace?) = ([], (time, ""))
+    repeat {
+      let page = try reader.refundRequests(
+        filter, after: place, limit: Self.mostAtOnce, LedgerReader.Question(now: now))
+      lines += page.requests
+      place = page.next
+    } while place != nil
+    return lines
   }
 
   private func send(

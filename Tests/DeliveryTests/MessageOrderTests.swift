@@ -27,7 +27,7 @@ import Testing
     }
     let places = batch.messages.map { message in
       switch message.place {
-      case .event(let seq): "\(seq)"
+      case .event(let seq, let news): news == 0 ? "\(seq)" : "\(seq).\(news)"
       case .moment(.customer, let at, _): "c\(at)"
       case .moment(_, let at, _):
         "t\(at)"
@@ -68,6 +68,21 @@ import Testing
     #expect(found.clocks == [49, 50, 90, 110, 119] && found.through.clock == 300)
     // While the clock is not trusted, they wait.
     #expect(Self.batch([Self.event(1, 50)], nil, [50]).through.clock == 49)
+  }
+
+  @Test func `an event is done with the last message of what it says of requests for refunds`() {
+    var first = Self.event(1, 150)
+    first.news = [1, 2]
+    let second = MessageOrder.Event(
+      seq: 2, hash: [2], stream: 1, receivedAt: 200, isWanted: false, news: [2])
+    let batch = MessageOrder.batch([first, second], reachesHead: true, from: Self.fed, nil) {
+      (_, _, _) in []
+    }
+    #expect(
+      batch.messages.map(\.place) == [
+        .event(seq: 1), .event(seq: 1, news: 1), .event(seq: 1, news: 2), .event(seq: 2, news: 2),
+      ])
+    #expect(batch.messages.map(\.after.seq) == [0, 0, 1, 2])
   }
 
   private static func change(

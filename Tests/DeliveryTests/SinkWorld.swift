@@ -210,7 +210,7 @@ struct SinkWorld {
         let event = events[Int(seq) - 1]
         return MessageOrder.Event(
           seq: seq, hash: [UInt8(truncatingIfNeeded: seq)], stream: event.stream,
-          receivedAt: event.receivedAt, isWanted: true)
+          receivedAt: event.receivedAt, isWanted: true, news: Self.news(seq))
       }, reachesHead: last == head, from: fed, sweep, limit: 3,
       changes: changes(after: fed.customerClock, 3)
     ) { (after, through, limit) in
@@ -284,10 +284,13 @@ struct SinkWorld {
 
   // MARK: Laws
 
+  /// What an event says of requests for refunds: some say two things.
+  private static func news(_ seq: Int64) -> [Int64] { seq % 3 == 0 ? [1, 2] : [] }
+
   /// When something happened, so that a customer is told in that order: an event before a moment.
   private func time(_ place: Place) -> (Int64, Int64, Int64) {
     switch place {
-    case .event(let seq): (events[Int(seq) - 1].receivedAt, 0, seq)
+    case .event(let seq, _): (events[Int(seq) - 1].receivedAt, 0, seq)
     case .moment(_, let at, _):
       (at, 1, 0)
     }
@@ -295,7 +298,7 @@ struct SinkWorld {
 
   private func stream(_ place: Place) -> Int64 {
     switch place {
-    case .event(let seq): events[Int(seq) - 1].stream
+    case .event(let seq, _): events[Int(seq) - 1].stream
     case .moment(_, _, let stream):
       stream
     }
@@ -317,7 +320,10 @@ struct SinkWorld {
         .map { Place.moment(.turn, at: $0, id: stream) }
     }
     let named = changes.filter { $0.at <= mark.customerClock }.map(\.place)
-    return (0..<mark.seq).map { .event(seq: $0 + 1) } + moments + named
+    let told = (0..<mark.seq).flatMap { seq in
+      ([0] + Self.news(seq + 1)).map { Place.event(seq: seq + 1, news: $0) }
+    }
+    return told + moments + named
   }
 
   /// What should have been delivered, is not, and is neither held nor dead.

@@ -19,6 +19,12 @@ struct MessageOrder {
     let stream: Int64?
     let receivedAt: Int64
     let isWanted: Bool
+    /// The numbers of what it says of requests for refunds and is wanted.
+    var news: [Int64] = []
+
+    fileprivate var places: [SinkMachine.Place] {
+      ((isWanted ? [0] : []) + news).map { .event(seq: seq, news: $0) }
+    }
   }
 
   /// A moment of a customer; not every one is for the sink.
@@ -138,13 +144,16 @@ struct MessageOrder {
     }
     for event in events {
       tell(before: event.receivedAt)
+      let before = mark
       (mark.seq, mark.hash) = (event.seq, event.hash)
       mark.clock = max(mark.clock, min(end, event.receivedAt - 1))
-      guard event.isWanted else { continue }
-      batch.messages.append(
+      let places = event.places
+      // The event is done with the last of them.
+      batch.messages += places.enumerated().map { index, place in
         SinkMachine.NewMessage(
-          place: .event(seq: event.seq), stream: event.stream, receivedAt: event.receivedAt,
-          after: mark))
+          place: place, stream: event.stream, receivedAt: event.receivedAt,
+          after: index == places.count - 1 ? mark : before)
+      }
     }
     tell(before: .max)
     mark.clock = max(mark.clock, end)

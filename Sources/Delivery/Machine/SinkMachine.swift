@@ -467,6 +467,13 @@ struct SinkMachine {
     return true
   }
 
+  /// The places of an event among the messages that are held or wait.
+  func places(of seq: Int64) -> [Place] {
+    (held.all.map(\.message.place) + window.waiting.map(\.place)).filter {
+      if case .event(seq, _) = $0 { true } else { false }
+    }
+  }
+
   /// Tries held messages now. Returns how many.
   ///
   /// - Parameter place: only this one; nil for all.

@@ -2,13 +2,14 @@
 extension SinkMachine {
   /// What a message is about.
   enum Place: Sendable, Hashable {
-    case event(seq: Int64)
+    /// Or what it says of requests for refunds, numbered from 1.
+    case event(seq: Int64, news: Int64 = 0)
     /// What no event causes, at this time: in the stream, or of the quarantine's item, of this id.
     case moment(MessageKind, at: Int64, id: Int64)
 
     func isAfter(_ mark: Mark) -> Bool {
       switch self {
-      case .event(let seq): seq > mark.seq
+      case .event(let seq, _): seq > mark.seq
       case .moment(.customer, let at, _): at > mark.customerClock
       case .moment(_, let at, _): at > mark.clock
       }

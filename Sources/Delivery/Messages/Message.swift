@@ -37,6 +37,8 @@ public struct Message: Sendable {
     var number: (seq: Int64?, previous: Int64?) = (nil, nil)
     /// Nil of what the owner did not say.
     var statement: StatementContent?
+    /// Nil of what is about no request for a refund.
+    var refundRequest: RefundLine?
     /// Nil of what is about no customer.
     var rows: EventRows?
     var hadAccess = false
@@ -68,6 +70,7 @@ public struct Message: Sendable {
         "type",
         .text(
           "app_store. and Apple's type, or what else Apple signed; subledger. and what you said; "
+            + "refund_request. and what became of one; "
             + "\(MessageKind.turn.type) by time alone, \(MessageKind.recalculation.type) by "
             + "another fold; \(MessageKind.customer.type) by name; \(MessageType.test).")
       ) { $0.type },
@@ -146,6 +149,9 @@ extension Message.Content {
     ] + [
       .ifAny("statement", StatementContent.object.schema) {
         $0.statement.map(StatementContent.object.json)
+      },
+      .ifAny("refund_request", RefundDocument.object.schema) {
+        $0.refundRequest.map { RefundDocument($0).json }
       },
       .ifAny("payload", .anything("What Apple signed, decoded, where the sink includes it.")) {
         $0.payload

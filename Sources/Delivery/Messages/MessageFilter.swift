@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 public import Ledger
 import Platform
 import Store
@@ -15,12 +16,20 @@ struct MessageFilter {
   }
 
   func passes(_ event: MessageEvent) -> Bool {
-    if only != nil, !ByteSearch.areEqual(event.originalTransactionId, only) { return false }
-    guard sink.arrivals.contains(event.arrival.rawValue),
-      sink.environments?.contains(event.environment) ?? true,
-      sink.bundleIds?.contains(exactly: event.bundleId) ?? true, canSend(event)
-    else { return false }
-    return passes(type: MessageType.of(event))
+    covers(event) && canSend(event) && passes(type: MessageType.of(event))
+  }
+
+  /// Whether it may be told what an event says of requests for refunds.
+  func mayTellRefunds(_ event: MessageEvent) -> Bool {
+    wantsMoments && covers(event)
+      && RefundNews.allCases.contains { passes(type: MessageType.of($0)) }
+  }
+
+  private func covers(_ event: MessageEvent) -> Bool {
+    (only == nil || ByteSearch.areEqual(event.originalTransactionId, only))
+      && sink.arrivals.contains(event.arrival.rawValue)
+      && sink.environments?.contains(event.environment) ?? true
+      && sink.bundleIds?.contains(exactly: event.bundleId) ?? true
   }
 
   /// Whether the sink may want what no event causes: what is forwarded was POSTed by Apple.
@@ -45,8 +54,9 @@ struct MessageFilter {
   }
 
   /// Forwarded is what Apple POSTed: of version 1 only with its secret, which the journal lacks.
+  /// What is said of a request for a refund is told by what becomes of the request.
   private func canSend(_ event: MessageEvent) -> Bool {
-    guard sink.kind == .forward else { return true }
+    guard sink.kind == .forward else { return !event.isRefundStatement }
     return switch event.source {
     case .v2: true
     case .v1: sink.v1Secrets[event.bundleId] != nil
@@ -72,6 +82,13 @@ struct MessageFilter {
       }
     }
     return glob.allSatisfy { $0 == UInt8(ascii: "*") }
+  }
+}
+
+extension MessageEvent {
+  /// Whether the owner said it of a request for a refund.
+  var isRefundStatement: Bool {
+    source == .refund && RefundStatement.types.contains(notificationType)
   }
 }
 

@@ -45,7 +45,7 @@ struct MessageMaker {
     _ place: SinkMachine.Place, for sink: Configuration.Sink
   ) throws(Failure) -> OutgoingMessage {
     switch place {
-    case .event(let seq): try event(seq, sink)
+    case .event(let seq, let news): try event(seq, news, sink)
     case .moment(.turn, let at, let stream): try turn(at, stream)
     case .moment(.recalculation, let at, let stream): try recalculation(at, stream)
     case .moment(.customer, let at, let stream): try customer(at, stream)
@@ -55,18 +55,23 @@ struct MessageMaker {
 
   // MARK: Events
 
+  /// - Parameter news: the number of what it says of requests for refunds; 0 for the event itself.
   private func event(
-    _ seq: Int64, _ sink: Configuration.Sink
+    _ seq: Int64, _ news: Int64, _ sink: Configuration.Sink
   ) throws(Failure) -> OutgoingMessage {
     let event = try found { () throws(LedgerError) in
       try reader.journal.messageEvents(after: seq - 1, through: seq, limit: 1).first
     }
-    let body =
-      switch sink.kind {
-      case .forward: try forwarded(try stored(seq), sink)
-      case .webhook: try cloudEvent(event, sink).bytes
-      }
-    return OutgoingMessage(id: event.notificationUUID.description, body: body)
+    guard sink.kind == .webhook else {
+      return OutgoingMessage(
+        id: event.notificationUUID.description, body: try forwarded(try stored(seq), sink))
+    }
+    let content = try content(event, sink)
+    let message =
+      news == 0
+      ? message(event, content, MessageType.of(event), event.notificationUUID.description)
+      : try refundMessage(event, content, news)
+    return OutgoingMessage(id: message.id, body: message.bytes)
   }
 
   private func stored(_ seq: Int64) throws(Failure) -> StoredEvent {
@@ -105,9 +110,35 @@ struct MessageMaker {
       id: uuid, body: Array("{\"signedPayload\":\"".utf8) + found.body + Array("\"}".utf8))
   }
 
-  private func cloudEvent(
-    _ event: MessageEvent, _ sink: Configuration.Sink
+  private func message(
+    _ event: MessageEvent, _ content: Message.Content, _ type: String, _ id: String
+  ) -> Message {
+    Message(
+      id: id, journalId: journalId, type: type, subject: event.originalTransactionId,
+      time: event.receivedAt, timestamp: event.signedDate, data: .event(content))
+  }
+
+  /// What became of a request for a refund by an event.
+  private func refundMessage(
+    _ event: MessageEvent, _ content: Message.Content, _ number: Int64
   ) throws(Failure) -> Message {
+    let key = try found { () throws(LedgerError) in event.streamKey }
+    let (news, request) = try found { () throws(LedgerError) in
+      try reader.journal.refundNews(at: event.seq, of: key).dropFirst(Int(number - 1)).first
+    }
+    var content = content
+    content.refundRequest = try read { () throws(LedgerError) in
+      try reader.refundLine(request, of: key, through: event.seq, at: event.receivedAt)
+    }
+    let type = MessageType.of(news)
+    let parts = ["subledger.\(type).v1", "\(event.notificationUUID)", "\(request.uuid)"]
+    let digest = SHA256.hash(Array(parts.joined(separator: "\0").utf8))
+    return message(event, content, type, NotificationUUID(digest: digest).description)
+  }
+
+  private func content(
+    _ event: MessageEvent, _ sink: Configuration.Sink
+  ) throws(Failure) -> Message.Content {
     var content = Message.Content(
       seq: event.seq, environment: event.environment, bundleId: event.bundleId,
       originalTransactionId: event.originalTransactionId, event: event,
@@ -121,15 +152,14 @@ struct MessageMaker {
       content.hadAccess = rows.before?.entitlement.givesAccess ?? false
       content.changes = Self.json(rows.changes)
     }
-    if event.source.isOwners { content.statement = try statement(try stored(event.seq)) }
+    if event.source.isOwners, !event.isRefundStatement {
+      content.statement = try statement(try stored(event.seq))
+    }
     if sink.include.contains(.payload) {
       let stored = try stored(event.seq)
       content.payload = try read { () throws(LedgerError) in try reader.payload(of: stored) }
     }
-    return Message(
-      id: event.notificationUUID.description, journalId: journalId, type: MessageType.of(event),
-      subject: event.originalTransactionId, time: event.receivedAt, timestamp: event.signedDate,
-      data: .event(content))
+    return content
   }
 
   // MARK: What no event causes

@@ -1,3 +1,5 @@
+import AppStore
+import Entitlements
 import Ledger
 import Platform
 import Queries
@@ -103,6 +105,19 @@ struct DeliveryFiles {
     let time = clock ?? received - 1
     return SinkMachine.Mark(
       seq: seq, hash: hash, clock: time, customerClock: min(time, customers.reserve()))
+  }
+
+  /// The numbers of what an event says of requests for refunds and the sink is told.
+  ///
+  /// - Throws: what SQLite reports.
+  func refundNews(
+    _ event: MessageEvent, _ filter: MessageFilter
+  ) throws(LedgerError) -> [Int64] {
+    guard let stream = event.stream, let key = event.streamKey, filter.mayTellRefunds(event),
+      try reader.journal.hasRefundRequest(in: stream, through: event.seq)
+    else { return [] }
+    return try reader.journal.refundNews(at: event.seq, of: key).enumerated()
+      .filter { filter.passes(type: MessageType.of($0.element.news)) }.map { Int64($0.offset + 1) }
   }
 
   // MARK: What no event causes

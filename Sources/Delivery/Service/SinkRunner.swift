@@ -96,10 +96,10 @@ final class SinkRunner {
     else { return false }
     let filter = filter
     let batch = try MessageOrder.batch(
-      events.map { event in
+      events.map { event throws(LedgerError) in
         MessageOrder.Event(
           seq: event.seq, hash: event.hash, stream: event.stream, receivedAt: event.receivedAt,
-          isWanted: filter.passes(event))
+          isWanted: filter.passes(event), news: try files.refundNews(event, filter))
       }, reachesHead: events.last?.seq ?? last == last, from: fed, sweep, changes: changes
     ) { (after, through, limit) throws(LedgerError) in
       try files.moments(filter, after: after, through: through, limit)
@@ -194,11 +194,14 @@ final class SinkRunner {
   }
 
   /// Gives a message up. Returns false if there is none that is not under way.
-  func skip(_ seq: Int64, at now: Int64) -> Bool { machine.skip(.event(seq: seq), at: now) }
+  func skip(_ seq: Int64, at now: Int64) -> Bool {
+    machine.places(of: seq).filter { machine.skip($0, at: now) }.isEmpty == false
+  }
 
   /// Tries held messages now: one, or all. Returns how many.
   func retry(_ seq: Int64?, at now: Int64) -> Int {
-    machine.retry(seq.map { .event(seq: $0) }, at: now)
+    guard let seq else { return machine.retry(nil, at: now) }
+    return machine.places(of: seq).reduce(0) { $0 + machine.retry($1, at: now) }
   }
 
   /// Sends dead messages again.
@@ -287,14 +290,17 @@ final class SinkRunner {
 }
 
 extension HeldRecord {
+  /// What an event says of requests for refunds has numbers after this, which no `MessageKind` has.
+  private static let news: Int64 = 100
+
   init(_ held: SinkMachine.HeldMessage) { self.init(held.message, nextAt: held.nextAt) }
 
   init(_ message: SinkMachine.Message, nextAt: Int64) {
     var (seq, turn): (Int64?, Int64?) = (nil, nil)
-    var (stream, kind) = (message.stream, MessageKind.turn)
+    var (stream, kind) = (message.stream, Int64(0))
     switch message.place {
-    case .event(let place): seq = place
-    case .moment(let found, let at, let id): (kind, turn, stream) = (found, at, id)
+    case .event(let place, let news): (seq, kind) = (place, news == 0 ? 0 : Self.news + news)
+    case .moment(let found, let at, let id): (kind, turn, stream) = (found.rawValue, at, id)
     }
     var status: Int?
     if case .status(let code) = message.failure { status = code }
@@ -302,7 +308,7 @@ extension HeldRecord {
       ordinal: message.ordinal, seq: seq, turn: turn, stream: stream,
       receivedAt: message.receivedAt, attempts: message.attempts, refusals: message.refusals,
       nextAt: nextAt, firstAt: message.firstAt, status: status, failure: message.failure?.text,
-      kind: kind.rawValue)
+      kind: kind)
   }
 
   /// Whose later messages wait for it: what is quarantined belongs to no customer, and 0 is the id
@@ -312,7 +318,7 @@ extension HeldRecord {
   }
 
   var place: SinkMachine.Place {
-    seq.map { .event(seq: $0) }
+    seq.map { .event(seq: $0, news: max(0, kind - Self.news)) }
       ?? .moment(MessageKind(rawValue: kind) ?? .turn, at: turn ?? 0, id: stream ?? 0)
   }
 }

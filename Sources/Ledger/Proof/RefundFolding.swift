@@ -12,17 +12,48 @@ extension JournalReader {
   public func refundRequests(
     of key: StreamKey, through seq: Int64 = .max
   ) throws(LedgerError) -> [RefundRequest] {
-    var events: [RefundEvent] = []
+    RefundRequest.all(of: try refundEvents(of: key, through: seq).map(\.event))
+  }
+
+  /// What an event of a stream says of requests that was not known before it, each with the request
+  /// as it is through the event.
+  ///
+  /// - Throws: what SQLite reports.
+  public func refundNews(
+    at seq: Int64, of key: StreamKey
+  ) throws(LedgerError) -> [(news: RefundNews, request: RefundRequest)] {
+    let events = try refundEvents(of: key, through: seq)
+    let before = RefundRequest.all(of: events.filter { $0.seq < seq }.map(\.event))
+    return RefundRequest.all(of: events.map(\.event)).flatMap { request in
+      request.news(since: before.first { $0.uuid == request.uuid }).map { ($0, request) }
+    }
+  }
+
+  private func refundEvents(
+    of key: StreamKey, through seq: Int64
+  ) throws(LedgerError) -> [(seq: Int64, event: RefundEvent)] {
+    var events: [(seq: Int64, event: RefundEvent)] = []
     try forEachEvent(of: key) { (event, payload) throws(LedgerError) in
       guard event.seq <= seq else { return }
-      if case .statement(let said) = payload.content, case .refund(let statement, _) = said.content
-      {
-        events.append(RefundEvent(statement, uuid: event.notificationUUID, at: said.at))
-      } else if let folded = try? JournaledNotification.foldEvent(payload) {
-        events += RefundEvent.all(in: folded, receivedAt: event.receivedAt)
-      }
+      let folded = try? JournaledNotification.foldEvent(payload)
+      events += RefundEvent.all(in: event, payload, folded).map { (event.seq, $0) }
     }
-    return RefundRequest.all(of: events)
+    return events
+  }
+}
+
+extension RefundEvent {
+  /// What a journaled event says of requests.
+  ///
+  /// - Parameter folded: the same event as it is folded; nil for one that cannot be, and a
+  ///   statement.
+  public static func all(
+    in event: StoredEvent, _ payload: JournaledPayload, _ folded: FoldEvent?
+  ) -> [RefundEvent] {
+    if case .statement(let said) = payload.content, case .refund(let statement, _) = said.content {
+      return [RefundEvent(statement, uuid: event.notificationUUID, at: said.at)]
+    }
+    return folded.map { all(in: $0, receivedAt: event.receivedAt) } ?? []
   }
 }
 

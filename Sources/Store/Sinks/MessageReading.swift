@@ -29,6 +29,20 @@ extension JournalReader {
     }
   }
 
+  /// Whether Apple asked about a refund in a stream, through a seq.
+  ///
+  /// - Throws: what SQLite reports.
+  public func hasRefundRequest(
+    in stream: Int64, through seq: Int64
+  ) throws(LedgerError) -> Bool {
+    try connection.statement(
+      """
+      SELECT 1 FROM event WHERE stream_id = ? AND seq <= ? AND kind_id IN (
+        SELECT id FROM kind WHERE notification_type = 'CONSUMPTION_REQUEST') LIMIT 1
+      """
+    ).bind(1, stream).bind(2, seq).first { _ in true } ?? false
+  }
+
   private static let messages = messages("NULL")
   private static let messagesWithArrivals = messages(
     "(SELECT t.how FROM arrival t WHERE t.seq = e.seq)")

@@ -60,7 +60,8 @@ public struct HeldRecord: Sendable, Equatable {
   /// The status of the last answer; nil if there was none, and then in words.
   public var status: Int?
   public var failure: String?
-  /// What a moment is about, as a number of `MessageKind`; 0 of an event.
+  /// What a moment is about, as a number of `MessageKind`; of an event 0, or a number above those
+  /// for what it says of requests for refunds.
   public let kind: Int64
 
   public init(
