@@ -136,6 +136,15 @@ def mappings(world):
                   entitlementLossLimit=None)
     after = daemon.until("unmapped", lambda page: page["subledger_unmapped_products"] > 0)
     yield "SubledgerUnmappedProducts", Case(before, [after])
+    # Of the last twelve hours, so that some are nearly over.
+    asked = world.fleet("asked", "--fleet", "300", "--days", "20", "--end", "now",
+                        "--refunds", "0.9", "--seed", "3")
+    daemon = Daemon(world, "refunds", world.ours, refunds={"policies": []})
+    before = daemon.healthy()
+    daemon.post(asked)
+    after = daemon.until(
+        "a request", lambda page: 0 < page["subledger_refund_deadline_seconds"] < 10000)
+    yield "SubledgerRefundDue", Case(before, [after])
     daemon = Daemon(world, "mapping", world.ours)
     before = daemon.healthy()
     other = daemon.folder / "other.json"

@@ -39,6 +39,7 @@ extension Metrics {
         "Refusals above ten a second of their status, which the log only counts.",
         service.refusalLog.leftOut.value)
       service.writeAlarms(&page)
+      service.writeRefunds(&page)
       writeJournal(&page, ledger, readings)
       writeProjection(&page, ledger, folded)
       recovery?.write(&page)

@@ -30,6 +30,7 @@ extension Overview {
     /// Nil until the rows have been counted once.
     let rows: Rows?
     let quarantine: Quarantine
+    let refundRequests: [RefundCount]
     let apps: [App]
     let unmappedProducts: [EntitlementCatalog.Unmapped]
     public var recovery = RecoveryOverview()
@@ -76,6 +77,7 @@ extension Overview.Answer {
     JSONMember("notifications", listOf: hour) { $0.notifications },
     JSONMember("rows", counts) { $0.rows },
     JSONMember("quarantine", quarantined.schema) { quarantined.json($0.quarantine) },
+    JSONMember("refund_requests", listOf: refund) { $0.refundRequests },
     JSONMember("apps", listOf: app) { $0.apps },
     JSONMember("unmapped_products", listOf: unmapped) { $0.unmappedProducts },
     JSONMember("recovery", recovery.schema) { recovery.json($0.recovery) },
@@ -133,6 +135,15 @@ extension Overview.Answer {
     JSONMember("bundle_id", .text()) { $0.bundleId },
     JSONMember("reason", .text()) { $0.reason }, JSONMember("count", .integer()) { $0.count },
     JSONMember("last_received_at", .time()) { $0.lastReceivedAt },
+  ])
+
+  private static let refund = JSONObject<RefundCount>([
+    JSONMember("environment", .environment) { $0.app.environment.rawValue },
+    JSONMember("bundle_id", .bundleId) { $0.app.bundleId },
+    JSONMember("state", .oneOf(RefundRequest.State.allCases.map(\.rawValue))) { $0.state },
+    JSONMember("policy", .text("The policy that decided, as of a request.")) { $0.policy },
+    JSONMember("outcome", .text("What Apple decided, as of a request.")) { $0.outcome },
+    JSONMember("count", .integer()) { $0.count },
   ])
 
   private static let app = JSONObject<App>([

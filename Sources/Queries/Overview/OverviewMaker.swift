@@ -19,7 +19,7 @@ extension LedgerReader {
     let rows = counted.counts(self, at: question.now)
     return try OverviewMaker(
       reader: self, question: question, hours: hours(), rows: rows, quarantine: counted.quarantine,
-      arrivals: arrivals, configuration: configuration
+      refunds: counted.refunds, arrivals: arrivals, configuration: configuration
     ).answer()
   }
 
@@ -44,6 +44,7 @@ private struct OverviewMaker {
   /// Nil while no rows can be read.
   let rows: ProjectionReader.Counts?
   let quarantine: RowCounts.Quarantine
+  let refunds: [RefundCount]
   let arrivals: Arrivals
   let configuration: Configuration
 
@@ -54,6 +55,7 @@ private struct OverviewMaker {
       question: question, countedFrom: hours == nil ? question.now : max(question.since, kept),
       startedAt: arrivals.startedAt, throughSeq: hours?.through ?? 0,
       notifications: notifications(), rows: byStatus(), quarantine: quarantined(),
+      refundRequests: refunds.filter { question.covers($0.app.environment, $0.app.bundleId) },
       apps: try apps(), unmappedProducts: unmappedProducts())
   }
 

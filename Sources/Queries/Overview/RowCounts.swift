@@ -14,6 +14,7 @@ public final class RowCounts: Sendable {
     var sold: [SoldProduct] = []
     var inForce: [StreamKey: EntitlementCatalog.Mapping] = [:]
     var quarantine = Quarantine()
+    var refunds: [RefundCount] = []
     /// How many of them are mapped to nothing, once that was asked for.
     var unmapped: (configured: EntitlementCatalog, count: Int)?
     /// When they are counted again, nanoseconds of the monotonic clock.
@@ -59,6 +60,9 @@ public final class RowCounts: Sendable {
   /// What is in quarantine, as of the last counts.
   var quarantine: Quarantine { latest.withLock { $0.quarantine } }
 
+  /// The requests for refunds, as of the last counts.
+  public var refunds: [RefundCount] { latest.withLock { $0.refunds } }
+
   /// How many notifications are in quarantine, by reason, as of the last counts.
   public var quarantined: [String: Int64] {
     quarantine.byReason.reduce(into: [:]) { $0[$1.reason, default: 0] += $1.count }
@@ -76,6 +80,7 @@ public final class RowCounts: Sendable {
     let sold = try? reader.projection().soldProducts()
     let inForce = try? reader.namesInForce()
     let quarantine = try? reader.quarantine(since: now - HourCount.kept)
+    let refunds = try? reader.projection().refundCounts(at: now)
     let ended = Clock.monotonicNanoseconds()
     latest.withLock { latest in
       latest.counts = counts
@@ -83,6 +88,7 @@ public final class RowCounts: Sendable {
       latest.sold = sold ?? latest.sold
       latest.inForce = inForce ?? latest.inForce
       latest.quarantine = quarantine ?? latest.quarantine
+      latest.refunds = refunds ?? latest.refunds
       latest.unmapped = nil
       latest.due = ended + max(Self.pause, 50 * (ended - begun))
     }

@@ -135,6 +135,7 @@ import Testing
     ("SubledgerOwnerFault", set(faults, 1, 0.5)),
     ("SubledgerOwnerFault", both(set(faults, 3, 30), set(faults, 4, 0.5))),
     ("SubledgerUnmappedProducts", set("subledger_unmapped_products", 2, 2)),
+    ("SubledgerRefundDue", set("subledger_refund_deadline_seconds", 10_000, 0.5)),
     ("SubledgerMappingRefused", set("subledger_mapping_refused", 1, 1)),
     ("SubledgerMappingDiffers", set("subledger_mapping_differs", 1, 2)),
     ("SubledgerReceivedAhead", set("subledger_received_ahead_seconds", 600, 1)),
@@ -216,6 +217,10 @@ import Testing
     ),
     ("a disk that is nearly full, and stays so", set("subledger_disk_free_bytes", 5e9, 30)),
     ("a checkpoint that waits for a reader", set("subledger_journal_wal_bytes", 2e8, 0.4)),
+    (
+      "a request for a refund that has hours left",
+      set("subledger_refund_deadline_seconds", 11_000, 2)
+    ),
     ("a product that is being mapped", set("subledger_unmapped_products", 1, 0.5)),
     ("rows that are being built", set("subledger_rows_live", 0, 0.5)),
     ("rows that catch up", set("subledger_projection_lag_events", 20_000, 0.1)),
