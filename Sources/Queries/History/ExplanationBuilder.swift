@@ -13,6 +13,7 @@ struct ExplanationBuilder {
   private let replacements: [Replacement]
   /// What was in force for the app.
   private let mapping: StoredStatement?
+  private let requests: [RefundRequest]
   /// The stream's events by UUID: the keys of registers name them.
   private let sources: [NotificationUUID: Explanation.Source]
   private let rule: StatusRule
@@ -20,7 +21,8 @@ struct ExplanationBuilder {
 
   init(
     document: RowDocument, state: StreamState, row: EntitlementRow, events: [StoredEvent],
-    durations: Durations, replacements: [Replacement], mapping: StoredStatement?
+    durations: Durations, replacements: [Replacement], mapping: StoredStatement?,
+    requests: [RefundRequest]
   ) {
     self.document = document
     self.state = state
@@ -28,6 +30,7 @@ struct ExplanationBuilder {
     self.durations = durations
     self.replacements = replacements
     self.mapping = mapping
+    self.requests = requests
     // Each evaluates all transactions, and several fields ask for it.
     rule = StatusRule(state, at: document.entitlement.asOf)
     inForce = RenewalInForce(state).register
@@ -42,7 +45,7 @@ struct ExplanationBuilder {
     Explanation(
       row: document, verdict: verdict,
       fields: [status, transaction] + [expiry, revocation, renewal, gap, names].compactMap { $0 }
-        + rules,
+        + rules + refunds,
       next: next)
   }
 
@@ -197,6 +200,15 @@ struct ExplanationBuilder {
         name: "transaction", value: .string(rule.transactionId),
         event: source(state.transactions[rule.transactionId]?.key.uuid),
         why: rule.words.capitalizedFirst + ".")
+    }
+  }
+
+  /// The newest requests for refunds.
+  private var refunds: [Explanation.Field] {
+    requests.suffix(Self.maximumRules).map { request in
+      Explanation.Field(
+        name: "refund_request", value: .string(request.transactionId),
+        event: source(request.uuid), why: request.words(at: time).capitalizedFirst + ".")
     }
   }
 

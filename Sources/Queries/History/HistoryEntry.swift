@@ -36,7 +36,8 @@ public struct HistoryEntry: Sendable {
   let replacement: Replacement?
   /// What a refund that it tells of gave back, by the line of its transaction, in milliunits.
   let givenBack: Int64?
-  /// What rules made of its transaction, in plain English; told once, by the first event about it.
+  /// What rules made of its transaction, and what became of its request for a refund, in plain
+  /// English; told once, by the first event about it.
   public internal(set) var rules: [String] = []
 
   public var isLate: Bool { lateBy != nil }
@@ -136,7 +137,10 @@ public struct HistoryEntry: Sendable {
     ) { $0.others.isEmpty ? nil : JSONValue.object($0.others) },
     .ifAny(
       "rules",
-      .list(.text("What the rules made of its transaction, in plain words; told once for each."))
+      .list(
+        .text(
+          "What the rules made of its transaction, or what became of its request for a refund, in "
+            + "plain words; told once for each."))
     ) { $0.rules.isEmpty ? nil : $0.rules },
     .ifAny("receipt", V1Receipt.object.schema) { $0.receipt?.json },
     .ifAny("payload", .payload) { $0.payload },

@@ -40,6 +40,8 @@ struct HistoryEvolution {
   var products: Set<String> {
     Set(progress.state.transactions.values.compactMap(\.transaction.productId))
   }
+  /// What all events so far say of requests for refunds.
+  private var refunds: [RefundEvent] = []
   /// The seq of the stream's first event; `.max` without any.
   private(set) var firstSeq = Int64.max
 
@@ -80,6 +82,7 @@ struct HistoryEvolution {
     if isApples { advance(to: event.signedDate) }
     let before = row
     let step = try? JournaledNotification.foldEvent(payload)
+    refunds += RefundEvent.all(in: event, payload, step)
     if let step {
       progress.evolve(step)
       show(progress.entitlement(at: clock, durations: durations))
@@ -134,7 +137,9 @@ struct HistoryEvolution {
     if let page, event.seq > page.after { hasMore = true }
     if !event.source.isOwners { clock = max(clock, event.signedDate) }
     isStale = true
-    guard let step = try? JournaledNotification.foldEvent(payload) else { return }
+    let step = try? JournaledNotification.foldEvent(payload)
+    refunds += RefundEvent.all(in: event, payload, step)
+    guard let step else { return }
     progress.evolve(step)
     if let id = step.newestTransaction?.transactionId, !hasMore { toldBefore.insert(id) }
   }
@@ -167,9 +172,18 @@ struct HistoryEvolution {
     show(answer)
   }
 
-  /// Tells what the rules made of each transaction, now that all events are known, at the first
-  /// event that is about it.
+  /// Tells what the rules made of each transaction, and what became of each request for a refund,
+  /// now that all events are known, at the first event that is about it.
   mutating func tellRules() {
+    for request in RefundRequest.all(of: refunds) {
+      for (index, item) in items.enumerated() {
+        guard case .event(var entry) = item, entry.event.notificationUUID == request.uuid else {
+          continue
+        }
+        entry.rules = [request.words(at: clock)]
+        items[index] = .event(entry)
+      }
+    }
     var rules = Dictionary(grouping: progress.state.appliedRules, by: \.transactionId)
       .filter { !toldBefore.contains($0.key) }
     guard !rules.isEmpty else { return }
@@ -177,7 +191,7 @@ struct HistoryEvolution {
       guard case .event(var entry) = items[index], let id = entry.transactionId,
         let found = rules.removeValue(forKey: id)
       else { continue }
-      entry.rules = found.map(\.words)
+      entry.rules += found.map(\.words)
       items[index] = .event(entry)
     }
   }

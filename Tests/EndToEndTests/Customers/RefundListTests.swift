@@ -6,9 +6,9 @@ import Testing
 /// Requests of customers for refunds: `GET /v1/refund-requests`, `refund_request_v1` and `refunds`.
 @Suite struct RefundListTests {
   private static let hour: Int64 = 3_600_000
-  private static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
+  static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
 
-  private static func event(
+  static func event(
     _ number: Int, _ type: String, _ otid: String, at time: Int64,
     _ change: [(String, JSONValue)] = []
   ) -> JSONValue {
@@ -38,7 +38,7 @@ import Testing
     ("data.transaction.revocationPercentage", .integer(40_000)),
     ("data.transaction.price", .integer(9_990)), ("data.transaction.currency", .string("EUR")),
   ]
-  private static let events = [
+  static let events = [
     request(1, "7001", at: Sample.start),
     event(2, "REFUND_DECLINED", "7001", at: Sample.start + 20 * hour),
     event(3, "REFUND", "7002", at: Sample.start + 5 * hour, refund),
@@ -52,7 +52,7 @@ import Testing
     Sample.notification(7, otid: "7005"),
   ]
 
-  private static let states = [
+  static let states = [
     "70011 missed declined", "70021 closed refunded", "70031 waiting –", "70041 waiting –",
   ]
 
@@ -63,7 +63,7 @@ import Testing
 
   private func list(_ client: Client, _ query: String = "") throws -> [JSONElement] {
     let answer = try #require(client.get("/v1/refund-requests\(query)"))
-    return try #require(answer.json?["items"], "\(answer.text)").elements
+    return try #require(answer.json?["items"], "\(query): \(answer.text)").elements
   }
 
   private func texts(_ items: [JSONElement]) -> [String] {
@@ -166,5 +166,73 @@ import Testing
     #expect(try JSONDocument(parsing: Array(shown.utf8)).root.value == answered.json?.value)
     #expect(try installation.run("refunds", "show", "1").code == 1)
     #expect(try installation.run("refunds").code == 2)
+  }
+  @Test func `the newest come first, and what would be done is told of those that wait`() throws {
+    let (installation, daemon) = try served()
+    let newest = try list(daemon.client(), "?order=newest&limit=3")
+    #expect(texts(newest) == Array(Self.states.reversed().prefix(3)))
+    let before = daemon.client().get("/v1/refund-requests?order=newest&limit=3")?.json?["next_page"]
+    let rest = try list(daemon.client(), "?order=newest&after=\(before?.string ?? "")")
+    #expect(texts(rest) == [Self.states[0]])
+    let all = try list(daemon.client(), "?include=outlook")
+    #expect(all.map { $0["outlook"]?["action"]?.string } == [nil, nil, "withhold", "none"])
+    #expect(all[2]["outlook"]?["withheld"]?.string == "family_shared")
+    #expect(all[3]["outlook"]?["customer_consented"]?.value == .null)
+    #expect(all[3]["outlook"]?["refunds_before"]?.integer == 0)
+    #expect(try daemon.stop().code == 0 && installation.run("verify").code == 0)
+  }
+
+  @Test func `metrics and overview count requests, and outcomes by whose answer Apple took`() throws
+  {
+    let (installation, daemon) = try served()
+    func metrics() -> MetricsText { MetricsText(daemon.client().get("/metrics")?.text ?? "") }
+    let waiting = ["state": "waiting"]
+    try daemon.command.wait(30, "the count") {
+      metrics().value("subledger_refund_requests", waiting) == 2
+    }
+    #expect(metrics().value("subledger_refund_requests", ["state": "answered"]) == 0)
+    #expect(metrics().value("subledger_refund_requests", ["state": "missed"]) == 1)
+    for outcome in ["declined", "refunded"] {
+      let labels = ["policy": "none", "outcome": outcome]
+      #expect(metrics().value("subledger_refund_outcomes", labels) == 1, "\(outcome)")
+    }
+    #expect(metrics().value("subledger_refund_deadline_seconds") == 0)
+    let counted = daemon.client().get("/v1/overview")?.json?["refund_requests"]?.elements ?? []
+    #expect(
+      counted.compactMap { $0["state"]?.string } == ["closed", "missed", "waiting"])
+    #expect(counted.last?["count"]?.integer == 2)
+    try installation.extendConfiguration([("refunds", .object([("policies", .array([]))]))])
+    try daemon.reload()
+    try daemon.command.wait(30, "the deadline") {
+      (9 * 3600...10 * 3600).contains(metrics().value("subledger_refund_deadline_seconds") ?? 0)
+    }
+  }
+
+  @Test func `explain and history say what was asked for and how it ended`() throws {
+    let (installation, _) = try served()
+    func words(_ arguments: String...) throws -> String {
+      try installation.run(arguments).output.split { $0.isWhitespace }.joined(separator: " ")
+    }
+    let explained = try words("explain", "7001")
+    #expect(explained.contains("A refund of 70011 was asked for (LEGAL), and Apple waited until"))
+    #expect(explained.contains("it was told nothing that it took; Apple declined."))
+    let told = try words("history", "7002")
+    #expect(told.contains("a refund of 70021 was asked for"), "\(told)")
+    #expect(told.contains("it decided before it was told anything; Apple refunded it"), "\(told)")
+  }
+
+  @Test func `the command refuses a share that is none, and says who builds the rows`() throws {
+    let installation = try Installation()
+    let answer = ["refunds", "answer", "70041", "--consented", "yes", "--consumed", "100001"]
+    let refused = try installation.run(answer)
+    #expect(refused.code == 2 && refused.errors.contains("from 0 to 100000"), "\(refused)")
+    let signed = try Self.events.map(installation.sign)
+    #expect(try installation.run("ingest", try installation.file("asked", signed)).code == 0)
+    for name in try FileManager.default.contentsOfDirectory(atPath: installation.data.path)
+    where name.hasPrefix("entitlements") {
+      try FileManager.default.removeItem(at: installation.data.appending(path: name))
+    }
+    let absent = try installation.run("refunds", "list")
+    #expect(absent.code != 0 && absent.errors.contains("start `subledger serve`"), "\(absent)")
   }
 }
