@@ -36,6 +36,7 @@ public enum Console {
     script("moment", PackageResources.moment_js),
     script("events", PackageResources.events_js),
     script("event", PackageResources.event_js),
+    script("refunds", PackageResources.refunds_js),
     script("reports", PackageResources.reports_js),
     script("quarantine", PackageResources.quarantine_js),
     script("sinks", PackageResources.sinks_js),

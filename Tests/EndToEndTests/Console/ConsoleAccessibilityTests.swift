@@ -17,6 +17,9 @@ import Testing
       let sent = try installation.live(
         customers: 20, days: 200, with: ["grace-recovered", "upgrade"])
       let id = try #require(sent.last?.originalTransactionId)
+      let asked = try installation.file(
+        "asked", try RefundListTests.events.map(installation.sign))
+      #expect(try installation.run("ingest", asked).code == 0)
       _ = try installation.run("rebuild", "--diff")
       let daemon = try installation.start()
       for number in 0..<3 {
@@ -27,9 +30,8 @@ import Testing
       session = try ConsoleSession(installation, daemon, width: width, isDark: isDark)
       let app = "Production/com.example.app"
       routes = [
-        "#/", "#/subscriptions", "#/subscription/\(id)/\(app)", "#/events", "#/reports",
-        "#/quarantine",
-        "#/sinks", "#/recovery", "#/rebuild", "#/find/nothing",
+        "#/", "#/subscriptions", "#/subscription/\(id)/\(app)", "#/events", "#/refunds",
+        "#/reports", "#/quarantine", "#/sinks", "#/recovery", "#/rebuild", "#/find/nothing",
         "#/customer/original_transaction_id/\(id)",
       ]
     }

@@ -97,6 +97,7 @@ import Testing
               20 + 2 * number + $0, otid: "90\(number)\($0)", bundleId: app.0, environment: app.1)
           }
         }
+      all += RefundListTests.events
       for notification in all { _ = daemon.client().post(try installation.sign(notification)) }
     }
   }
@@ -120,6 +121,7 @@ import Testing
         wait: "document.querySelectorAll('.timeline .fill').length > 3",
         action: "for (let i = 0; i < 3; i += 1) document.getElementById('earlier').click()"),
       Picture(name: "events", route: "#/events"),
+      Picture(name: "refunds", route: "#/refunds"),
       Picture(name: "quarantine", route: "#/quarantine"),
       Picture(name: "sinks", route: "#/sinks"), Picture(name: "recovery", route: "#/recovery"),
       Picture(name: "rebuild", route: "#/rebuild"),
@@ -130,7 +132,8 @@ import Testing
   }
 
   private static let emptyPictures = [
-    "overview", "subscriptions", "events", "reports", "quarantine", "sinks", "recovery", "rebuild",
+    "overview", "subscriptions", "events", "refunds", "reports", "quarantine", "sinks", "recovery",
+    "rebuild",
   ].map { Picture(name: "empty-\($0)", route: $0 == "overview" ? "#/" : "#/\($0)") }
 
   private func take(_ pictures: [Picture], _ daemon: RunningDaemon, to folder: URL) throws {

@@ -5,11 +5,11 @@ import Testing
 
 /// What the daemon tells Apple of requests for refunds, and what became of it.
 @Suite struct RefundSendingTests {
-  private static let decider = "e2e-token-that-decides-4722"
+  fileprivate static let decider = "e2e-token-that-decides-4722"
   private static let consumption = "/inApps/v2/transactions/consumption"
 
   /// A store whose customers want their money back, and a daemon that the backend has told nothing.
-  private final class Played {
+  final class Played {
     let store: PlayedStore
     let clock: AdjustableClock
     private(set) var daemon: RunningDaemon

@@ -8,6 +8,7 @@ import { overview } from "./overview.js";
 import { quarantine } from "./quarantine.js";
 import { rebuild } from "./rebuild.js";
 import { recovery } from "./recovery.js";
+import { refunds } from "./refunds.js";
 import { reports } from "./reports.js";
 import { sinks } from "./sinks.js";
 import { subscription } from "./subscription.js";
@@ -18,8 +19,8 @@ const [main, search, signOut, health, foot] = ["main", "find", "sign-out", "heal
   .map(element);
 const nav = document.querySelector("header nav");
 const titles = { overview: "Overview", subscriptions: "Subscriptions", events: "Events",
-  reports: "Reports", quarantine: "Quarantine", sinks: "Sinks", recovery: "Recovery", rebuild: "Rebuild" };
-const pages = { overview, subscriptions, events, reports, quarantine, sinks, recovery, rebuild,
+  refunds: "Refunds", reports: "Reports", quarantine: "Quarantine", sinks: "Sinks", recovery: "Recovery", rebuild: "Rebuild" };
+const pages = { overview, subscriptions, events, refunds, reports, quarantine, sinks, recovery, rebuild,
   subscription, customer, find };
 /// The entry of the navigation that a page without one belongs to.
 const parents = { subscription: "subscriptions", customer: "subscriptions", find: "subscriptions" };

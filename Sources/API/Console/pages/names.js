@@ -46,12 +46,12 @@ export const types = ["SUBSCRIBED", "DID_RENEW", "DID_CHANGE_RENEWAL_PREF",
 export const sourceGroups = [
   ["v2,v1", "Notifications"],
   ["transaction,renewal,receipt", "Evidence"],
-  ["account,grant,catalog", "Said by you"],
+  ["account,grant,catalog,refund", "Said by you"],
 ];
 export const sourceName = (source) => ({ v1: "version 1", transaction: "evidence",
   renewal: "evidence", receipt: "evidence", ...owners })[source] ?? null;
 /// What you said yourself.
-const owners = { account: "claim", grant: "grant", catalog: "mapping" };
+const owners = { account: "claim", grant: "grant", catalog: "mapping", refund: "refund request" };
 export const isOwners = (event) => event.source in owners;
 
 /// How an event arrived, unless Apple posted it.
@@ -92,3 +92,37 @@ export const reasons = {
     "Apple repeats a notification unchanged. Compare both in the subscription’s events."],
   payload_json: ["whose payload is not JSON", "A newer version of Subledger may read it: admit then."],
 };
+
+/// States of requests for refunds.
+export const refundStates = {
+  waiting: ["Open", "amber"], answered: ["Answered", "green"],
+  declined_to_answer: ["Not answered", "gray"], refused: ["Refused by Apple", "red"],
+  missed: ["Missed", "red"], closed: ["Decided before", "gray"],
+};
+
+/// What Apple decided; without a name: nothing that was told.
+export const refundOutcomes = { refunded: ["Refunded", "red"], declined: ["Declined", "green"],
+  reversed: ["Reversed", "amber"], untold: ["Never told", "gray"], "": ["Not told yet", "gray"] };
+
+/// Why a customer asks, by Apple’s consumptionRequestReason.
+export const refundReason = (name) => (name === null ? "–" : new Map([
+  ["UNINTENDED_PURCHASE", "did not intend it"], ["FULFILLMENT_ISSUE", "did not get it"],
+  ["UNSATISFIED_WITH_PURCHASE", "is not satisfied"], ["LEGAL", "legal reason"],
+  ["OTHER", "another reason"]]).get(name) ?? name);
+
+/// What Apple is told, by Apple’s names.
+export const told = (name) => (name === null ? "no preference" : new Map([
+  ["GRANT_FULL", "refund all"], ["GRANT_PRORATED", "refund a part"], ["DECLINE", "do not refund"],
+  ["DELIVERED", "it was delivered"], ["UNDELIVERED_QUALITY_ISSUE", "it was not as it should be"],
+  ["UNDELIVERED_WRONG_ITEM", "something else was delivered"],
+  ["UNDELIVERED_SERVER_OUTAGE", "not delivered: a server was down"],
+  ["UNDELIVERED_OTHER", "it was not delivered"]]).get(name) ?? name);
+
+/// Why Apple is told nothing.
+export const withheld = (name) => new Map([
+  ["no_consent", "nothing is sent: the customer has not consented"],
+  ["silent", "nothing is sent: so it was decided"],
+  ["family_shared", "nothing is sent: it is shared in the family"],
+  ["assigned", "nothing is sent: it is an assigned seat"],
+  ["advanced_commerce", "answer it yourself: Advanced Commerce has another call"],
+]).get(name) ?? `nothing is sent: ${name}`;
