@@ -2,8 +2,9 @@
 -- Run as the owner of the schema, once, and again where a newer program has more columns: what is
 -- there stays. The daemon's role only writes. Times are milliseconds since 1970 UTC; views have them
 -- as dates too. Rows of another generation than the one in "mirror" are being filled or are old: the
--- views and functions leave them out. Public are entitlement_v1, entitlement_span_v1, transaction_v1, account_v1,
--- event_v1, customer_entitlement_v1 and entitlement_as_of; columns may join at their end.
+-- views and functions leave them out. Public are entitlement_v1, entitlement_span_v1, transaction_v1,
+-- refund_v1, refund_request_v1, account_v1, event_v1, customer_entitlement_v1 and entitlement_as_of;
+-- columns may join at their end.
 
 CREATE SCHEMA IF NOT EXISTS {schema};
 
@@ -39,6 +40,13 @@ CREATE TABLE IF NOT EXISTS {schema}.transaction_line (
   generation bigint NOT NULL,
   {line_columns},
   PRIMARY KEY (original_transaction_id, bundle_id, environment, generation, transaction_id)
+);
+
+-- A request of a customer for a refund, as far as it does not depend on the time.
+CREATE TABLE IF NOT EXISTS {schema}.refund_request (
+  generation bigint NOT NULL,
+  {request_columns},
+  PRIMARY KEY (original_transaction_id, bundle_id, environment, generation, notification_uuid)
 );
 
 -- The owner's accounts that claimed a purchase. An account that is erased leaves.
@@ -139,6 +147,11 @@ SELECT t.environment, t.bundle_id, t.original_transaction_id, t.transaction_id, 
   (r ->> 'percentage')::bigint AS percentage
 FROM {schema}.mirror m JOIN {schema}.transaction_line t ON t.generation = m.generation,
   jsonb_array_elements(t.refunds::jsonb) r;
+
+CREATE OR REPLACE VIEW {schema}.refund_request_v1 AS
+SELECT {request_view}
+FROM {schema}.mirror m JOIN {schema}.refund_request t ON t.generation = m.generation;
+{request_comments}
 
 CREATE OR REPLACE VIEW {schema}.account_v1 AS
 SELECT a.account, a.environment, a.bundle_id, a.original_transaction_id

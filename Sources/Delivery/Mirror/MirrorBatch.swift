@@ -21,18 +21,21 @@ struct MirrorBatch {
   var entitlements: [[PostgresValue]] = []
   var spans: [[PostgresValue]] = []
   var lines: [[PostgresValue]] = []
+  var requests: [[PostgresValue]] = []
   var accounts: [[PostgresValue]] = []
   var events: [[PostgresValue]] = []
 
   private let rowFields: [RowField]
   private let spanFields: [RowField]
   private let lineFields: [TransactionField]
+  private let hasRequests: Bool
 
   /// - Parameter layout: that of the tables.
   init(layout: Int64) {
     rowFields = MirrorSchema.fields(.row, layout)
     spanFields = MirrorSchema.fields(.span, layout)
     lineFields = layout < MirrorSchema.transactions ? [] : MirrorSchema.lineFields(layout)
+    hasRequests = layout >= MirrorSchema.requests
   }
 
   // MARK: Columns
@@ -43,6 +46,7 @@ struct MirrorBatch {
   }
 
   var lineColumns: String { lineFields.map(\.column).joined(separator: ", ") }
+  static let requestColumns = RefundField.all.map(\.column).joined(separator: ", ")
   static let accountColumns = "account, environment, bundle_id, original_transaction_id"
   static let eventColumns = """
     seq, notification_uuid, source, environment, bundle_id, notification_type, subtype,
@@ -64,6 +68,7 @@ struct MirrorBatch {
       spans.append([.integer(answer.asOf)] + Self.values(spanFields, shown))
     }
     if !lineFields.isEmpty { lines += mirrored.lines.map { Self.values(lineFields, $0) } }
+    if hasRequests { requests += mirrored.requests.map { Self.values(RefundField.all, $0) } }
     for account in mirrored.accounts {
       accounts.append([
         PostgresText.value(account), .text(mirrored.key.environment.rawValue),

@@ -5,13 +5,13 @@ import Migrations
 public enum MirrorSchema {
   /// What the tables are like that this program makes. Into those of an older layout it writes what
   /// they have.
-  static let layout = max(endingByTime, RowField.all.map(\.mirrorLayout).max() ?? 1)
+  static let layout = max(requests, RowField.all.map(\.mirrorLayout).max() ?? 1)
   /// The first layout that has what customers have by name.
   static let customers: Int64 = 3
   /// The first layout that has purchases.
   static let transactions: Int64 = 4
-  /// The first layout whose `customer_entitlement_v1` compares ends with the time.
-  private static let endingByTime: Int64 = 5
+  /// The first layout that has requests for refunds.
+  static let requests: Int64 = 7
 
   /// The SQL for the owner of the schema to run.
   ///
@@ -23,8 +23,12 @@ public enum MirrorSchema {
       ("{query now()}", query(at: "now()")), ("{query moment}", query(at: "moment")),
       ("{row_columns}", definitions(.row)), ("{span_columns}", definitions(.span)),
       ("{later_columns}", later),
-      ("{line_columns}", definitions(lineFields(1))), ("{line_view}", lineView),
-      ("{line_comments}", lineComments), ("{row_comments}", rowComments),
+      ("{line_columns}", definitions(lineFields(1))), ("{line_view}", view(TransactionField.all)),
+      ("{line_comments}", comments("transaction_v1", TransactionField.all)),
+      ("{request_columns}", definitions(RefundField.all)),
+      ("{request_view}", view(RefundField.all, requestExpressions)),
+      ("{request_comments}", comments("refund_request_v1", RefundField.all)),
+      ("{row_comments}", rowComments),
       ("{all_dates}", times.map { "\(dateName($0)) timestamptz" }.joined(separator: ",\n  ")),
       ("{all_columns}", RowField.all.map(column).joined(separator: ",\n  ")),
       ("{schema}", quoted(schema)), ("{layout}", "\(layout)"),
@@ -95,20 +99,34 @@ public enum MirrorSchema {
   /// The name of a time as a date: without `_ms`.
   private static func dateName(_ field: RowField) -> String { String(field.column.dropLast(3)) }
 
-  /// What `transaction_v1` selects: dates as such.
-  private static var lineView: String {
-    TransactionField.all.map { field in
+  /// What a view of a table of its own selects: dates as such.
+  ///
+  /// - Parameter expressions: of columns that depend on the time.
+  private static func view<Subject>(
+    _ fields: [Field<Subject>], _ expressions: [String: String] = [:]
+  ) -> String {
+    fields.map { field in
+      if let expression = expressions[field.column] { return "\(expression) AS \(field.column)" }
       guard case .time = field.kind else { return "t.\(field.column)" }
       return "\(date("t.\(field.column)")) AS \(field.name)"
     }.joined(separator: ",\n  ")
   }
 
+  /// As `RefundLine.shown` has it.
+  private static let requestExpressions = [
+    "state": "CASE WHEN t.state = 'waiting' AND t.deadline_ms <= \(now) THEN 'missed' "
+      + "ELSE t.state END",
+    "outcome": "CASE WHEN t.outcome IS NULL AND t.source = 'v1' AND t.requested_at_ms "
+      + "+ \(RefundRequest.untoldAfter) <= \(now) THEN '\(RefundLine.untold)' ELSE t.outcome END",
+  ]
+  private static let now = "floor(extract(epoch FROM now()) * 1000)::bigint"
+
   private static func date(_ column: String) -> String { "{schema}.date_of(\(column))" }
 
-  private static var lineComments: String {
-    TransactionField.all.map { field in
+  private static func comments<Subject>(_ view: String, _ fields: [Field<Subject>]) -> String {
+    fields.map { field in
       let name = if case .time = field.kind { field.name } else { field.column }
-      return comment("transaction_v1", name, field.meaning)
+      return comment(view, name, field.meaning)
     }.joined(separator: "\n")
   }
 

@@ -28,6 +28,7 @@ struct MirrorTables {
   private static func tables(_ layout: Int64) -> [String] {
     ["entitlement", "entitlement_span", "account", "event"]
       + (layout < MirrorSchema.transactions ? [] : ["transaction_line"])
+      + (layout < MirrorSchema.requests ? [] : ["refund_request"])
   }
 
   init(_ connection: PostgresConnection, schema: String) {
@@ -104,6 +105,7 @@ struct MirrorTables {
       ("entitlement", batch.entitlementColumns, batch.entitlements),
       ("entitlement_span", batch.spanColumns, batch.spans),
       ("transaction_line", batch.lineColumns, batch.lines),
+      ("refund_request", MirrorBatch.requestColumns, batch.requests),
       ("account", MirrorBatch.accountColumns, batch.accounts),
       ("event", MirrorBatch.eventColumns, batch.events),
     ]

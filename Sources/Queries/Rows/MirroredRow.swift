@@ -11,6 +11,8 @@ public struct MirroredRow: Sendable {
   public let succeededBy: String?
   /// Its purchases.
   public let lines: [TransactionLine]
+  /// Requests for refunds of them.
+  public let requests: [RefundLine]
   /// The owner's accounts that have the purchase.
   public let accounts: [String]
 }
@@ -77,7 +79,8 @@ extension LedgerReader {
       found.append(
         MirroredRow(
           key: item.key, row: item.row, succeededBy: try successor(of: item.key, question, opened),
-          lines: try told(item.lines, of: item.key, question), accounts: accounts))
+          lines: try told(item.lines, of: item.key, question), requests: item.requests,
+          accounts: accounts))
     }
     return found
   }

@@ -135,6 +135,26 @@ struct MirrorTests {
     _ = try third.stop()
   }
 
+  @Test func `requests for refunds are there with what the time makes of them`() throws {
+    let world = try MirrorWorld()
+    let daemon = try world.installation.start(posting: RefundListTests.events)
+    func states() throws -> String {
+      try world.waitUntilCurrent(daemon)
+      return try world.sql(
+        """
+        SELECT concat_ws(' ', transaction_id, state, coalesce(outcome, '–'))
+        FROM ledger.refund_request_v1 ORDER BY deadline
+        """)
+    }
+    #expect(try states() == RefundListTests.states.joined(separator: "\n"))
+    let decline = RefundListTests.event(8, "REFUND_DECLINED", "7004", at: RefundListTests.now)
+    #expect(daemon.client().post(try world.installation.sign(decline))?.status == 200)
+    #expect(
+      try states()
+        == (RefundListTests.states.dropLast() + ["70041 closed declined"]).joined(separator: "\n"))
+    _ = try daemon.stop()
+  }
+
   @Test func `a restore drill with the same configuration leaves the mirror alone`() throws {
     let world = try MirrorWorld()
     let daemon = try world.installation.start()
