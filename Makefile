@@ -4,7 +4,7 @@ SWIFT   ?= swift
 PREFIX  ?= /usr/local
 DEMO    ?= .demo
 PACKAGES = git openssl pkg-config libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev \
-  libzstd-dev
+  libzstd-dev zlib1g-dev
 BINARY   = .build/release/subledger
 TEST     = SWIFT=$(SWIFT) .ci/tests
 SHARE    = $(DESTDIR)$(PREFIX)/share

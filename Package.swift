@@ -142,7 +142,7 @@ let package = Package(
     module("Entitlements", ["AppStore", "Platform"]),
     module("AppStore", ["StrictJSON", "Platform"]),
     module("SignedData", ["COpenSSL", "StrictJSON", "Platform"]),
-    module("Platform", ["CLinux", "StrictJSON"]),
+    module("Platform", ["CLinux", "CZlib", "StrictJSON"]),
     module("StrictJSON"),
     .target(
       name: "Migrations", path: "migrations",
@@ -210,6 +210,7 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CPostgres", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
   ],
   swiftLanguageModes: [.v6]

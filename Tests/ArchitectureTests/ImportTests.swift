@@ -3,7 +3,7 @@ import Testing
 /// Which module may import which: Package.swift is the only list, and imports go one way.
 @Suite struct ImportTests {
   private static let libraries: Set = [
-    "CCurl", "CLinux", "COpenSSL", "CPostgres", "CSQLite", "CVersion", "CZstd",
+    "CCurl", "CLinux", "COpenSSL", "CPostgres", "CSQLite", "CVersion", "CZlib", "CZstd",
   ]
   private static let system: Set = ["Glibc", "Synchronization"]
   /// Modules without clock, file and thread: bytes and values in, values out.
