@@ -80,20 +80,21 @@ public struct Offer: Sendable, Equatable {
 
 /// One country's App Store and its currency.
 struct Storefront: Sendable, Equatable {
-  let country: String
+  /// Three letters, and two as in reports (ISO 3166-1).
+  let country, code: String
   let id: String
   let currency: String
   /// Hundredths of the currency's unit for one US dollar.
   let rate: Int64
 
   static let all: [(weight: Int, item: Storefront)] = [
-    (50, Storefront(country: "USA", id: "143441", currency: "USD", rate: 100)),
-    (12, Storefront(country: "GBR", id: "143444", currency: "GBP", rate: 80)),
-    (12, Storefront(country: "DEU", id: "143443", currency: "EUR", rate: 100)),
-    (8, Storefront(country: "FRA", id: "143442", currency: "EUR", rate: 100)),
-    (8, Storefront(country: "JPN", id: "143462", currency: "JPY", rate: 15_000)),
-    (6, Storefront(country: "CAN", id: "143455", currency: "CAD", rate: 135)),
-    (4, Storefront(country: "BRA", id: "143503", currency: "BRL", rate: 500)),
+    (50, Storefront(country: "USA", code: "US", id: "143441", currency: "USD", rate: 100)),
+    (12, Storefront(country: "GBR", code: "GB", id: "143444", currency: "GBP", rate: 80)),
+    (12, Storefront(country: "DEU", code: "DE", id: "143443", currency: "EUR", rate: 100)),
+    (8, Storefront(country: "FRA", code: "FR", id: "143442", currency: "EUR", rate: 100)),
+    (8, Storefront(country: "JPN", code: "JP", id: "143462", currency: "JPY", rate: 15_000)),
+    (6, Storefront(country: "CAN", code: "CA", id: "143455", currency: "CAD", rate: 135)),
+    (4, Storefront(country: "BRA", code: "BR", id: "143503", currency: "BRL", rate: 500)),
   ]
 
   /// Milliunits of the currency for milliunits of US dollars, rounded up to a usual price: in yen

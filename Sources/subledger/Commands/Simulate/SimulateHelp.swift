@@ -38,6 +38,8 @@ enum SimulateHelp {
       --refunds R          of a share R of paid purchases, 0 to 1, the fleet's customers ask for the
                            money back; twelve hours later each is decided by the seed, as
                            'simulate serve --help' says of requests without an answer
+      --reports DIR        writes Apple's reports of four weeks of the fleet's sales, financial.txt
+                           and sales.txt, into DIR, for subledger report compare
       --seed S             the same seed gives the same payloads (1)
       --end T              nothing is signed after T: RFC 3339, milliseconds, or now
                            (the beginning of today, UTC)

@@ -10,7 +10,7 @@ struct SimulateRun {
     "--lifecycle", "--fleet", "--days", "--seed", "--end", "--bundle-id", "--app-apple-id",
     "--environment", "--authority", "--duplicate", "--late", "--drop", "--rate", "--connections",
     "--output", "--url", "--kinds", "--receipt-records", "--receipt-digest", "--v1-secret-file",
-    "--refunds",
+    "--refunds", "--reports",
   ]
   static let plain = ["--shuffle", "--force", "--json"]
 
@@ -149,8 +149,10 @@ struct SimulateRun {
 
   private func run() throws(LedgerError) -> ExitCode {
     let signer = try signer()
+    let notifications = fleet.notifications()
+    if let folder = arguments["--reports"] { try writeReports(notifications, into: folder) }
     let messages = SimulatedMessage.all(
-      kinds, of: fleet.notifications(), app: fleet.app, earlierPurchases: earlierPurchases)
+      kinds, of: notifications, app: fleet.app, earlierPurchases: earlierPurchases)
     let deliveries = faults.plan(messages, seed: fleet.seed)
     switch target {
     case .file(let path): return try write(deliveries, of: messages, signer, to: path)
@@ -206,6 +208,20 @@ struct SimulateRun {
       : SimulateSummary.written(total, of: messages, json: arguments.has("--json"))
     if path == "-" { Terminal.error(text) } else { Terminal.print(text) }
     return isStopped ? .interrupted : .good
+  }
+
+  /// Apple's reports of the last 28 days before the last one on which something was sold.
+  private func writeReports(
+    _ notifications: [SimulatedNotification], into folder: String
+  ) throws(LedgerError) {
+    let book = SalesBook(notifications)
+    let last = (book.entries.map(\.day).max() ?? 28) - 1
+    let days = last - 27...last
+    for (name, text) in [("financial", book.financial(days)), ("sales", book.sales(days))] {
+      let file = try Self.create("\(folder)/\(name).txt")
+      try file.write(text)
+      try file.finish()
+    }
   }
 
   private static func create(_ path: String) throws(LedgerError) -> AtomicFileWriter {
