@@ -131,14 +131,15 @@ let package = Package(
       [
         "Clients", "Store", "Entitlements", "AppStore", "SignedData", "Platform", "StrictJSON",
       ]),
-    // Its reports are embedded as bytes.
+    // Its reports are embedded as bytes, and how Apple's are compared with the ledger.
     .target(
       name: "Store",
       dependencies: [
         "CSQLite", "CZstd", "Migrations", "Entitlements", "AppStore", "SignedData", "Platform",
         "StrictJSON",
       ],
-      resources: [.embedInCode("Query/Reports")], swiftSettings: strict),
+      resources: [.embedInCode("Query/Reports"), .embedInCode("Query/Comparison")],
+      swiftSettings: strict),
     module("Entitlements", ["AppStore", "Platform"]),
     module("AppStore", ["StrictJSON", "Platform"]),
     module("SignedData", ["COpenSSL", "StrictJSON", "Platform"]),

@@ -110,7 +110,7 @@ public struct Report: Sendable {
     }
   }
 
-  fileprivate static func literal(_ value: String) -> String {
+  static func literal(_ value: String) -> String {
     "'" + value.replacing("'", with: "''") + "'"
   }
 }

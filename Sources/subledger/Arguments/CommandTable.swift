@@ -154,8 +154,11 @@ enum CommandTable {
         + "Times are UTC. `subledger help finance` says what these sums are not. Reads as query "
         + "does: a table, all rows with --json or --csv, and at most as many seconds as are "
         + "allowed. --sql prints the SELECT, to be changed and run by query. --known-at answers as "
-        + "it was known at a time; --compare says what differs from then, and why.",
-      usage: "[NAME]", flags: ReportCommand.flags, operands: Report.all.map(\.name),
+        + "it was known at a time; --compare says what differs from then, and why. compare sets "
+        + "Apple's detailed Financial report or Summary Sales report beside the journal, and says "
+        + "why they differ: exits with 1 if something is unexplained, or a file is neither.",
+      usage: "[NAME] | compare FILE…", flags: ReportCommand.flags,
+      operands: Report.all.map(\.name) + [CompareCommand.name],
       example: "subledger report charges --month 2026-08", action: ReportCommand.run),
   ]
 

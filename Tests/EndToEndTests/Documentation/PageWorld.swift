@@ -53,6 +53,8 @@ final class PageWorld {
         events\ --follow) until_printed '"seq"' "$@" ;;
         # What it finds, such as a folder of root, is no failure of the command.
         doctor\ * | upgrade-check\ *) "$PROGRAM" "$@" || [ $? = 1 ] ;;
+        # The files are of other customers.
+        report\ compare) "$PROGRAM" "$@" || [ $? = 1 ] ;;
         # An account of which nothing is known cannot be forgotten.
         erase\ *)
           "$PROGRAM" grant user-4711 --by account --entitlement pro && exec "$PROGRAM" "$@" ;;
@@ -137,6 +139,12 @@ final class PageWorld {
     guard !bodies.isEmpty else { throw TestFailure("no notification was recovered") }
     try Data(bodies.map { "{\"signedPayload\":\"\($0)\"}\n" }.joined().utf8)
       .write(to: folder.appending(path: "bodies.ndjson"))
+    let reports = try installation.launch([
+      "simulate", "run", "--fleet", "5", "--days", "60", "--reports", folder.path, "--output",
+      folder.appending(path: "fleet.ndjson").path, "--authority",
+      folder.appending(path: "authority").path,
+    ]).finish()
+    guard reports.code == 0 else { throw TestFailure("reports: \(reports)") }
     for name in ["app.secret", "warehouse.password"] {
       try Data("secret".utf8).write(to: folder.appending(path: name))
       chmod(folder.appending(path: name).path, 0o600)

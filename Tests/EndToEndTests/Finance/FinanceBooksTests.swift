@@ -25,10 +25,18 @@ import Testing
     let fleet = Fleet(
       app: SimulatedApp(), customers: 2_000, days: 400, end: try Finance.time("2026-09-01"), seed: 5
     )
-    try Finance.ingest(fleet.notifications().map { ($0.payload, $0.signedDate) }, installation)
+    let notifications = fleet.notifications()
+    try Finance.ingest(notifications.map { ($0.payload, $0.signedDate) }, installation)
+    let book = SalesBook(notifications)
+    let last = (book.entries.map(\.day).max() ?? 0) - 1
+    for (name, text) in [
+      ("financial", book.financial(last - 27...last)), ("sales", book.sales(last - 27...last)),
+    ] {
+      try Data(text.utf8).write(to: installation.folder.appending(path: "\(name).txt"))
+    }
     // Each once, in this order, behind the one that prints SQL.
     let printed = Array(try Self.printed().dropFirst())
-    #expect(printed.map { $0.arguments[1] } == Finance.reports)
+    #expect(printed.map { $0.arguments[1] } == Finance.reports + ["compare"])
     // What is due and at risk depends on the day on which it is asked.
     #expect(printed.indices.filter { printed[$0].answer == nil } == [4, 7])
     for (arguments, answer) in printed {

@@ -26,8 +26,9 @@ enum QueryCommand {
     _ = Interruption.started(cancellation)
     let sql = try sql(
       try arguments.operand("SQL in quotes, or - for standard input"), cancellation)
-    return try answer(arguments, "query", seconds, cancellation) { reader throws(LedgerError) in
-      try reader.prepare(sql)
+    return try read(arguments, "query", seconds, cancellation) {
+      (reader, limit) throws(LedgerError) in
+      try print(try reader.prepare(sql), limit, arguments)
     }
   }
 
@@ -39,13 +40,13 @@ enum QueryCommand {
     return try arguments.number("--limit-seconds", 1...86_400) ?? 30
   }
 
-  /// Prints what a query gives, in the format that is wanted.
+  /// Reads the folder for as long as a query may take.
   ///
   /// - Parameter name: the command's.
-  /// - Throws: what `prepare` and the query throw.
-  static func answer(
+  /// - Throws: what `body` throws.
+  static func read(
     _ arguments: Arguments, _ name: String, _ seconds: Int64, _ cancellation: Cancellation,
-    _ prepare: (QueryReader) throws(LedgerError) -> Query
+    _ body: (QueryReader, QueryLimit) throws(LedgerError) -> ExitCode
   ) throws(LedgerError) -> ExitCode {
     guard !cancellation.isRequested else { return .interrupted }
     QueryReader.limitMemory()
@@ -57,11 +58,10 @@ enum QueryCommand {
     do throws(LedgerError) {
       let reader = if let past { past.reader } else { try QueryReader.open(folder) }
       if past != nil { try PastProjection.limitKept(folder) }
-      try print(try prepare(reader), limit, arguments)
+      return try body(reader, limit)
     } catch {
       throw past?.discarded(after: error) ?? error
     }
-    return .good
   }
 
   /// Ends the process where an instruction of SQLite takes long, or the output is not read.
@@ -91,18 +91,22 @@ enum QueryCommand {
   // MARK: Output
 
   /// Prints all rows that were read, also when the query fails later.
-  private static func print(
+  ///
+  /// - Throws: what the query throws.
+  static func print(
     _ query: Query, _ limit: QueryLimit, _ arguments: Arguments
-  ) throws(LedgerError) {
+  ) throws(LedgerError) -> ExitCode {
     let format = try format(arguments, query.columns)
     guard var lines = format.map({ QueryLines($0, query.columns) }) else {
-      return try printTable(query, limit)
+      try printTable(query, limit)
+      return .good
     }
     defer { lines.flush() }
     try query.run(limit) { row in
       lines.add(row)
       return true
     }
+    return .good
   }
 
   private static func printTable(_ query: Query, _ limit: QueryLimit) throws(LedgerError) {

@@ -10,12 +10,15 @@ enum ReportCommand {
     .init("--customer", "TOKEN", "of the customer with this appAccountToken"),
     .init("--sql", "print the SELECT for subledger query, and run nothing"),
     .init("--postgresql", "print the SELECT for a mirror in PostgreSQL, and run nothing"),
+    .init("--only", "REASON", "of compare: print the lines with this reason alone"),
     .json, .init("--csv", "print CSV with a line of column names; lines end with LF"),
     QueryCommand.limit, PastRows.knownAt,
     .init("--compare", "T", "print what is another than was known at T, and what came since"),
   ]
 
   static func run(_ arguments: Arguments) throws(LedgerError) -> ExitCode {
+    if arguments.operands.first == CompareCommand.name { return try CompareCommand.run(arguments) }
+    guard arguments["--only"] == nil else { throw .usage("--only is of report compare") }
     guard let name = arguments.operands.first else { return list(arguments) }
     _ = try arguments.operand("the name of one report")
     guard let report = Report.named(name) else {
@@ -43,8 +46,9 @@ enum ReportCommand {
         cancellation: cancellation)
       return try comparison.run(since: time)
     }
-    return try QueryCommand.answer(arguments, "report", seconds, cancellation) {
-      reader throws(LedgerError) in try reader.prepare(report, values)
+    return try QueryCommand.read(arguments, "report", seconds, cancellation) {
+      (reader, limit) throws(LedgerError) in
+      try QueryCommand.print(try reader.prepare(report, values), limit, arguments)
     }
   }
 
