@@ -113,9 +113,13 @@ struct DeliveryFiles {
   func refundNews(
     _ event: MessageEvent, _ filter: MessageFilter
   ) throws(LedgerError) -> [Int64] {
-    guard let stream = event.stream, let key = event.streamKey, filter.mayTellRefunds(event),
-      try reader.journal.hasRefundRequest(in: stream, through: event.seq)
+    guard let stream = event.stream, let key = event.streamKey, filter.mayTellRefunds(event)
     else { return [] }
+    var isAbout = event.isRefundStatement
+    if !isAbout { isAbout = try reader.journal.isAboutRefunds(event.seq, of: key) }
+    guard isAbout, try reader.journal.hasRefundRequest(in: stream, through: event.seq) else {
+      return []
+    }
     return try reader.journal.refundNews(at: event.seq, of: key).enumerated()
       .filter { filter.passes(type: MessageType.of($0.element.news)) }.map { Int64($0.offset + 1) }
   }

@@ -29,6 +29,18 @@ extension JournalReader {
     }
   }
 
+  /// Whether an event of a stream that Apple signed says something of refunds: a stream may have
+  /// thousands that say nothing, and is not read for each of them.
+  ///
+  /// - Throws: what SQLite reports.
+  public func isAboutRefunds(_ seq: Int64, of key: StreamKey) throws(LedgerError) -> Bool {
+    var isAbout = false
+    try forEachPayload(of: key, after: seq - 1, through: seq) { payload in
+      isAbout = (try? JournaledNotification.foldEvent(payload))?.isAboutRefunds ?? false
+    }
+    return isAbout
+  }
+
   private func refundEvents(
     of key: StreamKey, through seq: Int64
   ) throws(LedgerError) -> [(seq: Int64, event: RefundEvent)] {
