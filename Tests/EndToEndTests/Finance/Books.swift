@@ -211,8 +211,11 @@ struct Books {
       }
       let running = counted.last { $0.bought <= time && end($0) ?? .max > time }
       if let running, let until = end(running) {
-        // A renewal is charged up to a day ahead.
-        let next = counted.first { $0.bought > running.bought && $0.bought <= until }
+        // A renewal is charged up to a day ahead. Seats that are added end with the others, or
+        // before, where they were refunded.
+        let next = counted.first {
+          $0.bought > running.bought && $0.bought <= until && end($0) ?? .max > until
+        }
         return standing(running, "active", next.map { end($0) } ?? until)
       }
       if let revoked = newest.revoked, revoked <= time {
