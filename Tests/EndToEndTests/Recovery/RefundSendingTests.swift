@@ -14,7 +14,8 @@ import Testing
     let clock: AdjustableClock
     private(set) var daemon: RunningDaemon
 
-    init(policies: Bool = true) throws {
+    /// - Parameter server: for a shared journal; nil for one in the folder.
+    init(policies: Bool = true, sharedOn server: TemporaryPostgres? = nil) throws {
       let policy = JSONValue.object([
         ("name", .string("keep")), ("delivery", .string("DELIVERED")), ("sample", .boolean(true)),
         ("prefer", .string("DECLINE")),
@@ -34,11 +35,27 @@ import Testing
         ]
           + (policies
             ? [("refunds", .object([("policies", .array([policy]))]))] : []))
+      if let server { try Self.shareJournal(of: store.installation, server) }
       clock = try store.installation.adjustClock()
       // The lives of the store's customers end now, and so would its decisions.
       try Self.set(clock, store, later: 0)
       daemon = try store.installation.start()
       try store.advance(PlayedStore.hour * 8, notify: "true")
+    }
+
+    private static func shareJournal(
+      of installation: Installation, _ server: TemporaryPostgres
+    ) throws {
+      let database = try server.makeDatabase()
+      let (schema, role) = ("s_\(database)", "d_\(database)")
+      let migrated = try installation.run(
+        "shared-journal", "migrate", "--connection", server.address(database), "--schema", schema)
+      #expect(migrated.code == 0, "\(migrated)")
+      try server.sql("CREATE ROLE \(role) LOGIN; GRANT \(schema)_daemon TO \(role)")
+      let connection = JSONValue.string(server.address(database, user: role))
+      try installation.extendConfiguration([
+        ("sharedJournal", .object([("connection", connection), ("schema", .string(schema))]))
+      ])
     }
 
     /// Sets the daemon's clock to yesterday, and so much later.
@@ -183,5 +200,45 @@ import Testing
       try played.statements(ids[0]) == [
         "REFUND_WORD", "REFUND_SENDING", "REFUND_ANSWER", "REFUND_SENDING", "REFUND_ANSWER",
       ])
+  }
+
+  @Test func `of two daemons one tells Apple, and the other goes on when it is killed`() throws {
+    let played = try Played(sharedOn: try TemporaryPostgres.shared.get())
+    let first = played.store.installation
+    let other = try Installation(authority: first.authority)
+    other.environment = first.environment
+    try Data(contentsOf: first.config).write(to: other.config)
+    try other.extendConfiguration([
+      ("listen", .string("127.0.0.1:0")), ("data", .string(other.data.path)),
+    ])
+    let second = try other.start()
+    let ids = try played.waiting()
+    #expect(ids.count > 8, "\(ids)")
+    try played.store.control(
+      #"{"faults":[{"kind":"delay","wait":1500,"path":"\#(Self.consumption)"}]}"#)
+    for id in ids { try played.consent(to: id) }
+    // Of a purchase there may be an older request too.
+    func answers() throws -> [Int] {
+      let requests = try played.store.refundRequests()
+      return ids.map { id in
+        requests.filter { $0["transactionId"]?.string == id }
+          .reduce(0) { $0 + ($1["answers"]?.elements.count ?? 0) }
+      }
+    }
+    try second.command.wait(60, "the first answers") { try answers().reduce(0, +) >= 3 }
+    try played.crash()
+    try played.store.control(#"{"faults":[]}"#)
+    // What was under way is tried again after five minutes.
+    try played.set(later: 301_000)
+    try second.command.wait(120, "all answers") {
+      ids.allSatisfy { id in
+        let request = second.client().get("/v1/refund-requests/\(id)")?.json
+        return request?["state"]?.string == "answered"
+      }
+    }
+    let found = try answers()
+    #expect(found.allSatisfy { $0 >= 1 } && found.reduce(0, +) <= ids.count + 1, "\(found)")
+    #expect(try second.stop().code == 0)
+    #expect(try other.run("verify").code == 0)
   }
 }
