@@ -4,7 +4,7 @@ import Testing
 @Suite struct CodeLineTests {
   /// How many code lines Sources may have. Whoever raises it says which capability needs the lines;
   /// whoever deletes code lowers it.
-  static let limit = 70_277
+  static let limit = 70_273
 
   @Test func `Sources have no more code lines than the limit`() {
     var folders: [String: Int] = [:]

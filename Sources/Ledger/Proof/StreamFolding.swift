@@ -11,7 +11,7 @@ public struct StreamFolding {
   public private(set) var unreadable: Int64?
 
   /// Whether Apple asked about a refund.
-  private(set) var hasRequests = false
+  public private(set) var hasRequests = false
 
   public init() {}
 

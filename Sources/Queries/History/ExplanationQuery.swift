@@ -20,19 +20,23 @@ extension LedgerReader {
     let events = try journal.events(
       of: key, signedThrough: question.signedThrough, receivedThrough: question.knownAt ?? .max)
     var stream = StreamFolding()
-    var refunds: [RefundEvent] = []
-    for event in events {
-      let payload = JournaledPayload(event)
-      stream.fold(payload)
-      refunds += RefundEvent.all(in: event, payload, try? JournaledNotification.foldEvent(payload))
-    }
+    for event in events { stream.fold(JournaledPayload(event)) }
     let row = EntitlementRow(stream.state, by: journal.fold)
     guard let document = try document(key, row, question, readable()) else { return nil }
     return ExplanationBuilder(
       document: document, state: stream.state, row: row, events: events,
       durations: durations(question)[key],
       replacements: try replacements(of: key, question),
-      mapping: try mapping(of: key, question), requests: RefundRequest.all(of: refunds)
+      mapping: try mapping(of: key, question),
+      requests: stream.hasRequests ? Self.requests(in: events) : []
     ).explanation
+  }
+
+  private static func requests(in events: [StoredEvent]) -> [RefundRequest] {
+    RefundRequest.all(
+      of: events.flatMap { event in
+        let payload = JournaledPayload(event)
+        return RefundEvent.all(in: event, payload, try? JournaledNotification.foldEvent(payload))
+      })
   }
 }

@@ -175,23 +175,16 @@ struct HistoryEvolution {
   /// Tells what the rules made of each transaction, and what became of each request for a refund,
   /// now that all events are known, at the first event that is about it.
   mutating func tellRules() {
-    for request in RefundRequest.all(of: refunds) {
-      for (index, item) in items.enumerated() {
-        guard case .event(var entry) = item, entry.event.notificationUUID == request.uuid else {
-          continue
-        }
-        entry.rules = [request.words(at: clock)]
-        items[index] = .event(entry)
-      }
-    }
+    let requests = Dictionary(grouping: RefundRequest.all(of: refunds), by: \.uuid)
     var rules = Dictionary(grouping: progress.state.appliedRules, by: \.transactionId)
       .filter { !toldBefore.contains($0.key) }
-    guard !rules.isEmpty else { return }
+    guard !rules.isEmpty || !requests.isEmpty else { return }
     for index in items.indices {
-      guard case .event(var entry) = items[index], let id = entry.transactionId,
-        let found = rules.removeValue(forKey: id)
-      else { continue }
-      entry.rules += found.map(\.words)
+      guard case .event(var entry) = items[index] else { continue }
+      entry.rules = requests[entry.event.notificationUUID]?.map { $0.words(at: clock) } ?? []
+      if let id = entry.transactionId, let found = rules.removeValue(forKey: id) {
+        entry.rules += found.map(\.words)
+      }
       items[index] = .event(entry)
     }
   }
